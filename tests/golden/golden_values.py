@@ -40,9 +40,10 @@ from embodied_iqa.models.scoring.execution_score import Outcome, score_execution
 from embodied_iqa.models.scoring.frequencies import document_frequencies
 from embodied_iqa.models.subjects.backends.panel.shipped_members import MODELS
 from embodied_iqa.models.subjects.backends.panel.vla import LearnedVla
+from embodied_iqa.models.subjects.catalogue import Backend, Role, names_of
 from embodied_iqa.models.subjects.constants_files import constants_of
 from embodied_iqa.models.subjects.reference import parse_vla, parse_vlm
-from embodied_iqa.models.subjects.registry import VLAS, make_vla, make_vlm
+from embodied_iqa.models.subjects.registry import make_vla, make_vlm
 from embodied_iqa.quality.gate.calibration import calibrate
 from embodied_iqa.quality.gate.calibration_file import load_calibrations
 from embodied_iqa.quality.gate.image_statistics import Statistic, measure
@@ -121,7 +122,7 @@ def panel() -> Values:
     found: Values = {}
     members = {name: LearnedVla(MODELS, name) for name in VLA_NAMES}
     vlas, vlms = (
-        {name: make_vla(parse_vla(name)) for name in VLAS},
+        {name: make_vla(parse_vla(name)) for name in names_of(Role.VLA, Backend.EMBEDDED)},
         {name: make_vlm(parse_vlm(name)) for name in VLM_NAMES},
     )
     for index in range(3):

@@ -39,8 +39,9 @@ from embodied_iqa.data.frames.depth_beside import depth_topics_of
 from embodied_iqa.data.frames.video_frames import is_video
 from embodied_iqa.data.lerobot.dataset import is_lerobot
 from embodied_iqa.imaging.images.frame import View, parse_view
+from embodied_iqa.models.subjects.catalogue import Backend, Role, names_of
 from embodied_iqa.models.subjects.reference import SubjectReference, parse_reference
-from embodied_iqa.models.subjects.registry import VLAS, VLMS, check_backend, single_policy
+from embodied_iqa.models.subjects.registry import check_backend, single_policy
 from embodied_iqa.runs.graph.node_table import resolve
 from embodied_iqa.runs.offline.database_actions import (
     ACTIONS_FILE,
@@ -85,7 +86,8 @@ def panel_of(text: str) -> tuple[SubjectReference, ...]:
         UsageError: One of them cannot be resolved, or there is none.
     """
     words = [word.strip() for word in text.split(",") if word.strip()]
-    names = [name for word in words for name in ((*VLMS, *VLAS) if word == EMBEDDED else (word,))]
+    embedded = [name for role in (Role.VLM, Role.VLA) for name in names_of(role, Backend.EMBEDDED)]
+    names = [name for word in words for name in (embedded if word == EMBEDDED else (word,))]
     found = dict.fromkeys(single_policy(parse_reference(name)) for name in names)
     for reference in found:
         check_backend(reference)

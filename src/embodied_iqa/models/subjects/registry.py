@@ -10,7 +10,7 @@ from embodied_iqa.base.errors import EmbodiedIqaError, InputError, UsageError, f
 from embodied_iqa.base.lazy import load
 from embodied_iqa.base.user_folders import cache_folder
 from embodied_iqa.models.subjects.answer_cache import AnswerCache, CachedVlm
-from embodied_iqa.models.subjects.catalogue import Backend, Role, names_of
+from embodied_iqa.models.subjects.catalogue import Backend, Role
 from embodied_iqa.models.subjects.planner_cache import CachedPlanner
 from embodied_iqa.models.subjects.reference import SubjectReference
 from embodied_iqa.models.subjects.subject_options import (
@@ -50,15 +50,6 @@ BACKENDS: Final[dict[Role, dict[Backend, str]]] = {
 }
 """``module:factory`` of each back end; the factory makes a `Vlm` or a `Planner` of a `VlmRequest`, or a `Vla`
 of a `VlaRequest`, loaded and ready. Embedded subjects have theirs in the catalogue."""
-
-VLMS: Final = names_of(Role.VLM, Backend.EMBEDDED)
-"""Vision-language models that are part of this package."""
-
-VLAS: Final = names_of(Role.VLA, Backend.EMBEDDED)
-"""Vision-language-action models that are part of this package."""
-
-PLANNERS: Final = names_of(Role.PLANNER, Backend.EMBEDDED)
-"""Planners that are part of this package; they need the simulated cell."""
 
 PLANNER_OPTIONS: Final = VlmOptions(
     server=ServerOptions(deadline_s=300.0), decoding=DecodingOptions(max_new_tokens=2048)

@@ -9,8 +9,9 @@ from typing import Final, TypeVar
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.imaging.distortions import DistortionSpec, catalogue, entry
 from embodied_iqa.imaging.distortions.spec import LEVELS
+from embodied_iqa.models.subjects.catalogue import Backend, Role, names_of
 from embodied_iqa.models.subjects.reference import SubjectReference, parse_vla
-from embodied_iqa.models.subjects.registry import VLAS, check_backend
+from embodied_iqa.models.subjects.registry import check_backend
 from embodied_iqa.runs.experiment.arms import CONFIGURED, OFF, GateArm
 from embodied_iqa.runs.trial.run_folder import slug, task_slug
 from embodied_iqa.world.tasks.instruction import parse_instruction
@@ -138,7 +139,8 @@ def parse_subjects(text: str) -> tuple[SubjectReference, ...]:
     Raises:
         UsageError: A name is unknown.
     """
-    names = [name for word in _words(text) for name in (VLAS if word == EMBEDDED else (word,))]
+    embedded = names_of(Role.VLA, Backend.EMBEDDED)
+    names = [name for word in _words(text) for name in (embedded if word == EMBEDDED else (word,))]
     subjects = [parse_vla(name) for name in names]
     for subject in subjects:
         check_backend(subject)

@@ -19,11 +19,11 @@ from embodied_iqa.data.recording.writer import TrialWriter
 from embodied_iqa.imaging.images.codecs import read_image
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.imaging.images.image_cdr import image_to_cdr
-from embodied_iqa.models.subjects.registry import VLAS, VLMS
+from embodied_iqa.models.subjects.catalogue import Backend, Role, names_of
 from trial_recording import NOISE, TASK, Recorder, stamp_ns, start_ns, type_store
 
 WIDTH_PX, HEIGHT_PX = 160, 120
-PANEL = (*VLMS, *VLAS)
+PANEL = (*names_of(Role.VLM, Backend.EMBEDDED), *names_of(Role.VLA, Backend.EMBEDDED))
 TYPES = 30
 
 

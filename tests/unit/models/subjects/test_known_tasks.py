@@ -5,14 +5,17 @@ from __future__ import annotations
 import pytest
 
 from embodied_iqa.base.errors import UsageError
+from embodied_iqa.models.subjects.catalogue import Backend, Role, names_of
 from embodied_iqa.models.subjects.known_tasks import check_parses
 from embodied_iqa.models.subjects.reference import SubjectReference, parse_vla, parse_vlm
-from embodied_iqa.models.subjects.registry import VLAS, VLMS
 from embodied_iqa.runs.experiment.experiment_plan import TASKS
 from embodied_iqa.world.scenes.language.five_tasks import draw_task_scene, make_tasks
 
 FREE = ("open the microwave", "öffne die Tür", "把杯子放进微波炉", "red cube")
-EMBEDDED = (*map(parse_vla, VLAS), *map(parse_vlm, VLMS))
+EMBEDDED = (
+    *map(parse_vla, names_of(Role.VLA, Backend.EMBEDDED)),
+    *map(parse_vlm, names_of(Role.VLM, Backend.EMBEDDED)),
+)
 FOREIGN = (
     parse_vla("openpi://127.0.0.1:8000"),
     parse_vla("pi0-droid=openpi://127.0.0.1:8000"),

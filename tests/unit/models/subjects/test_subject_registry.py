@@ -10,7 +10,7 @@ from embodied_iqa.models.scoring.cognition import score_cognition
 from embodied_iqa.models.scoring.constants import SubjectConstants, UncalibratedError, load_constants
 from embodied_iqa.models.subjects import constants_files
 from embodied_iqa.models.subjects.backends.panel import network
-from embodied_iqa.models.subjects.catalogue import Role, entries, entry
+from embodied_iqa.models.subjects.catalogue import Backend, Role, entries, entry, names_of
 from embodied_iqa.models.subjects.constants_files import constants_of
 from embodied_iqa.models.subjects.reference import parse_reference, parse_vla, parse_vlm, role_of
 from embodied_iqa.models.subjects.reference_answers import (
@@ -18,11 +18,13 @@ from embodied_iqa.models.subjects.reference_answers import (
     reference_chunks,
     reference_scenes,
 )
-from embodied_iqa.models.subjects.registry import VLAS, VLMS, info_of, make_vla, make_vlm
+from embodied_iqa.models.subjects.registry import info_of, make_vla, make_vlm
+
+EMBEDDED = (*names_of(Role.VLM, Backend.EMBEDDED), *names_of(Role.VLA, Backend.EMBEDDED))
 
 
 def test_every_embedded_subject_can_be_made_and_is_called_what_it_is():
-    for name in (*VLMS, *VLAS):
+    for name in EMBEDDED:
         info = info_of(parse_reference(name))
         assert info.name == entry(name).name == name
         assert info.views
@@ -45,7 +47,7 @@ def test_a_vlm_is_not_a_vla():
         make_vla(parse_vlm("classical-vlm"))
 
 
-@pytest.mark.parametrize("name", [*VLMS, *VLAS])
+@pytest.mark.parametrize("name", EMBEDDED)
 def test_the_shipped_constants_belong_to_the_subject(name: str):
     constants = constants_of(name)
     assert constants.subject == name
@@ -58,7 +60,7 @@ def test_the_shipped_constants_belong_to_the_subject(name: str):
 
 def test_constants_of_a_panel_member_load_no_network(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(network, "open_session", lambda *_: pytest.fail("was loaded"))
-    for name in (*VLMS, *VLAS):
+    for name in EMBEDDED:
         assert constants_of(name).subject == name
 
 

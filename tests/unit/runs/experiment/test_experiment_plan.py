@@ -9,9 +9,8 @@ import pytest
 from embodied_iqa.arm.verdict import GateMode
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.imaging.distortions import DistortionSpec
-from embodied_iqa.models.subjects.catalogue import Backend, Role
+from embodied_iqa.models.subjects.catalogue import Backend, Role, names_of
 from embodied_iqa.models.subjects.reference import SubjectReference, parse_vla
-from embodied_iqa.models.subjects.registry import VLAS
 from embodied_iqa.quality.gate.judge import GateOptions
 from embodied_iqa.runs.experiment.arms import GateArm, parse_arms
 from embodied_iqa.runs.experiment.experiment_plan import (
@@ -50,7 +49,9 @@ def test_the_shape_of_the_paper() -> None:
 
 
 def test_words() -> None:
-    assert [subject.text for subject in parse_subjects("embedded")] == list(VLAS)
+    assert [subject.text for subject in parse_subjects("embedded")] == list(
+        names_of(Role.VLA, Backend.EMBEDDED)
+    )
     assert parse_subjects(" classical-vla ,") == (parse_vla("classical-vla"),)
     assert parse_levels("1-3,5") == (1, 2, 3, 5)
     assert parse_distortions("max-darken", (2,), 9) == (DistortionSpec("19", 2, 9),)
