@@ -40,7 +40,8 @@ from embodied_iqa.live.ros.conversion import ns_of, time_of
 from embodied_iqa.live.ros.environment import prepare_environment
 from embodied_iqa.live.ros.lifecycle import LifecycleManager
 from embodied_iqa.live.ros.qos import IMAGE, STATE
-from embodied_iqa.runs.graph.node_table import GRAPH, command_of, nodes_with, resolve, write_parameters
+from embodied_iqa.runs.graph.graph_nodes import GRAPH, command_of
+from embodied_iqa.runs.graph.node_table import nodes_with, resolve, write_parameters
 from embodied_iqa.runs.graph.processes import ProcessGroup, ProcessSpec
 
 SIZE_PX = (1280, 720)

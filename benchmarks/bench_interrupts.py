@@ -34,7 +34,8 @@ from embodied_iqa.base.files import write_text_whole
 from embodied_iqa.data.recording.reader import TrialReader
 from embodied_iqa.live.ros.domain import own_domain
 from embodied_iqa.live.ros.environment import process_environment
-from embodied_iqa.runs.graph.node_table import UNINTERRUPTED, nodes_of, resolve, write_parameters
+from embodied_iqa.runs.graph.graph_nodes import UNINTERRUPTED
+from embodied_iqa.runs.graph.node_table import nodes_of, resolve, write_parameters
 
 KINDS = ("trial", "group")
 LIMIT_S = 3.0

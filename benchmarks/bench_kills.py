@@ -54,7 +54,8 @@ from embodied_iqa.live.ros.domain import own_domain
 from embodied_iqa.live.ros.environment import prepare_environment
 from embodied_iqa.live.ros.graph_processes import running_nodes
 from embodied_iqa.live.ros.qos import IMAGE
-from embodied_iqa.runs.graph.node_table import GRAPH, resolve
+from embodied_iqa.runs.graph.graph_nodes import GRAPH
+from embodied_iqa.runs.graph.node_table import resolve
 
 _COMMAND = (sys.executable, "-m", "embodied_iqa.cli.main")
 _BUILD = ("build", "--references", "5", "--size", "160x120", "--panel", "classical-vlm,classical-vla")

@@ -30,7 +30,8 @@ from embodied_iqa.live.ros.environment import use_sockets_only
 from embodied_iqa.live.ros.graph_processes import running_nodes
 from embodied_iqa.live.ros.lifecycle import LifecycleManager
 from embodied_iqa.live.ros.qos import EVENT, STATE
-from embodied_iqa.runs.graph.node_table import GRAPH, nodes_of, resolve
+from embodied_iqa.runs.graph.graph_nodes import GRAPH
+from embodied_iqa.runs.graph.node_table import nodes_of, resolve
 from embodied_iqa.runs.graph.processes import ProcessGroup
 from embodied_iqa.world.protocols import ActionChunk as Chunk
 from embodied_iqa.world.protocols import ChunkStatus

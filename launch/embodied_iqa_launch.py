@@ -22,6 +22,7 @@ from embodied_iqa.cli import rescore, trial
 from embodied_iqa.cli.main import parse
 from embodied_iqa.live.ros.domain import session_on
 from embodied_iqa.live.ros.environment import process_environment
+from embodied_iqa.runs.graph.graph_nodes import UNINTERRUPTED, Purpose
 from embodied_iqa.runs.graph.launch_arguments import LaunchArgument, files_of
 from embodied_iqa.runs.graph.launching import (
     ends_launch,
@@ -29,7 +30,7 @@ from embodied_iqa.runs.graph.launching import (
     overrides_of,
 )
 from embodied_iqa.runs.graph.namespaces import remappings_of
-from embodied_iqa.runs.graph.node_table import UNINTERRUPTED, Purpose, nodes_of, resolve, write_parameters
+from embodied_iqa.runs.graph.node_table import nodes_of, resolve, write_parameters
 from embodied_iqa.runs.graph.parameters import GraphParameters
 from embodied_iqa.runs.graph.recorded_graph import graph_of_recording
 from embodied_iqa.runs.graph.session_plan import check_subjects

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from launch import LaunchDescription
 
+from embodied_iqa.runs.graph.graph_nodes import Purpose
 from embodied_iqa.runs.graph.launching import RESCORE_ARGUMENTS, rescore_words
-from embodied_iqa.runs.graph.node_table import Purpose
 
 # Launch files are run, not imported: the file next to this one is not on the includer's import path.
 describe = runpy.run_path(str(Path(__file__).with_name("embodied_iqa_launch.py")))["describe"]

@@ -2,7 +2,7 @@
 
     ros2 launch embodied_iqa trial.launch.py task:="pick the red cube" distortion:=19:5,02:3 gate:=shadow
 
-Nodes and parameters come from one table, `embodied_iqa.runs.graph.node_table`; the session is
+The nodes come from one table, `embodied_iqa.runs.graph.graph_nodes`; the session is
 `embodied-iqa trial --attach`, whose end shuts everything down.
 """
 
@@ -13,8 +13,8 @@ from pathlib import Path
 
 from launch import LaunchDescription
 
+from embodied_iqa.runs.graph.graph_nodes import Purpose
 from embodied_iqa.runs.graph.launching import TRIAL_ARGUMENTS, trial_words
-from embodied_iqa.runs.graph.node_table import Purpose
 
 # Launch files are run, not imported: the file next to this one is not on the includer's import path.
 describe = runpy.run_path(str(Path(__file__).with_name("embodied_iqa_launch.py")))["describe"]

@@ -27,7 +27,8 @@ from rclpy.task import Future
 from embodied_iqa.live.ros.calls import begin_call
 from embodied_iqa.live.ros.lifecycle import LifecycleManager
 from embodied_iqa.live.ros.spinning import SpinThread
-from embodied_iqa.runs.graph.node_table import GRAPH, command_of, resolve, write_parameters
+from embodied_iqa.runs.graph.graph_nodes import GRAPH, command_of
+from embodied_iqa.runs.graph.node_table import resolve, write_parameters
 from embodied_iqa.runs.graph.processes import ProcessGroup, ProcessSpec
 from live_process import COMPLETION_S
 

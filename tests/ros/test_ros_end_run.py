@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from embodied_iqa.cli.main import main
-from embodied_iqa.runs.graph.node_table import GRAPH
+from embodied_iqa.runs.graph.graph_nodes import GRAPH
 from graph_sockets import assert_only_this_machine_hears
 from live_process import TRIAL_S
 from live_trial import FEW_IMAGES, VLM, begin, small_images, words_of

@@ -16,7 +16,8 @@ from embodied_iqa.imaging.distortions import DistortionSpec
 from embodied_iqa.imaging.images.image_cdr import image_to_cdr
 from embodied_iqa.live.ros.conversion import spec_to_msg
 from embodied_iqa.live.ros.qos import EVENT, IMAGE
-from embodied_iqa.runs.graph.node_table import GRAPH, command_of, resolve, write_parameters
+from embodied_iqa.runs.graph.graph_nodes import GRAPH, command_of
+from embodied_iqa.runs.graph.node_table import resolve, write_parameters
 from embodied_iqa.runs.graph.processes import ProcessSpec
 from ros_graph import RosGraph
 

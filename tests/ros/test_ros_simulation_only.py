@@ -15,7 +15,7 @@ from embodied_iqa.live.ros.domain import own_domain
 from embodied_iqa.models.subjects.backends.panel.shipped_members import MODELS
 from embodied_iqa.models.subjects.reference import parse_vla
 from embodied_iqa.models.subjects.serving.served import serve_vla
-from embodied_iqa.runs.graph.node_table import GRAPH, command_of
+from embodied_iqa.runs.graph.graph_nodes import GRAPH, command_of
 from embodied_iqa.runs.graph.processes import ProcessSpec
 from ros_graph import RosGraph
 from wire_servers import serving

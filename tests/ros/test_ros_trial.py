@@ -12,7 +12,7 @@ import yaml
 from embodied_iqa.cli.main import main
 from embodied_iqa.data.recording.reader import TrialReader
 from embodied_iqa.data.recording.repair.recover import recover
-from embodied_iqa.runs.graph.node_table import GRAPH
+from embodied_iqa.runs.graph.graph_nodes import GRAPH
 from live_process import COMPLETION_S, TRIAL_S
 from live_trial import NOISE, PALE, SCENE_SEED, TASK, Session, begin, still_cell, undecided
 from small_disk import small_disk

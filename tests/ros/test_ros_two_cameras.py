@@ -12,7 +12,7 @@ from embodied_iqa.base.kinematics import HOME_Q_RAD
 from embodied_iqa.imaging.images.image_cdr import stamp_from_cdr
 from embodied_iqa.live.ros.conversion import header_of
 from embodied_iqa.live.ros.qos import EVENT, STATE
-from embodied_iqa.runs.graph.node_table import GRAPH, command_of
+from embodied_iqa.runs.graph.graph_nodes import GRAPH, command_of
 from embodied_iqa.runs.graph.processes import ProcessSpec
 from embodied_iqa.world.scenes.scene import make_scene
 from embodied_iqa.world.scenes.snapshot import nominal_snapshot

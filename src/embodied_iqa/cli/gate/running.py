@@ -10,9 +10,9 @@ import sys
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.live.ros.environment import require_ros
 from embodied_iqa.runs.graph.gate_only_parameters import gate_parameters_of
+from embodied_iqa.runs.graph.graph_nodes import UNINTERRUPTED
 from embodied_iqa.runs.graph.launch_arguments import GATE_ARGUMENTS, LaunchArgument, files_of
 from embodied_iqa.runs.graph.namespaces import parse_namespace
-from embodied_iqa.runs.graph.node_table import UNINTERRUPTED
 
 
 def run_gate(arguments: argparse.Namespace) -> int:

@@ -10,7 +10,8 @@ from pathlib import Path
 from embodied_iqa.live.ros.domain import own_domain, session_on
 from embodied_iqa.live.ros.environment import process_environment
 from embodied_iqa.live.ros.node import SUPERVISOR
-from embodied_iqa.runs.graph.node_table import NodeEntry, command_of, write_parameters
+from embodied_iqa.runs.graph.graph_nodes import NodeEntry, command_of
+from embodied_iqa.runs.graph.node_table import write_parameters
 from embodied_iqa.runs.graph.parameters import GraphParameters
 from embodied_iqa.runs.graph.processes import ProcessGroup, ProcessSpec
 

@@ -12,8 +12,9 @@ from rclpy.parameter import Parameter as RosParameter
 
 from embodied_iqa.base.config import Parameter, build, check_values, leaves_of, named, parameters_of
 from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.lazy import load
+from embodied_iqa.runs.graph.graph_nodes import GRAPH
 from embodied_iqa.runs.graph.node_sections import OF_ROS, idle_sections, refuse_lost, refuse_near
-from embodied_iqa.runs.graph.node_table import GRAPH, nodes_with
 from embodied_iqa.runs.graph.parameter_files import parameter_files, read_sections, settings_of
 from embodied_iqa.runs.graph.qos_overrides import qos_overrides_of
 
@@ -54,7 +55,7 @@ def declare(node: Node, config_class: type[ConfigT], changeable: Collection[str]
         kept |= values.keys()
     for where, values in settings_of(name, sys.argv):
         for one in _ours(values).keys() - kept:  # of a section for many nodes
-            if not nodes_with(one):  # a misspelt limit must not be left out without a word
+            if not _is_known(one):  # a misspelt limit must not be left out without a word
                 refuse_near(where, one, [each.name for each in known])
             if node.has_parameter(one):
                 node.undeclare_parameter(one)
@@ -71,6 +72,12 @@ def declare(node: Node, config_class: type[ConfigT], changeable: Collection[str]
         descriptor.read_only = parameter.name not in changeable
         node.declare_parameter(parameter.name, plain, descriptor, ignore_override=True)
     return config
+
+
+def _is_known(name: str) -> bool:
+    """Return whether any node of the graph has a parameter of this name."""
+    # most nodes need the parameters of no other
+    return bool(load("embodied_iqa.runs.graph.node_table:nodes_with")(name))
 
 
 def _refuse_lost_sections(node: str) -> None:

@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from embodied_iqa.live.ros.graph_processes import running_nodes
-from embodied_iqa.runs.graph.node_table import Purpose, nodes_of
+from embodied_iqa.runs.graph.graph_nodes import Purpose
+from embodied_iqa.runs.graph.node_table import nodes_of
 from embodied_iqa.runs.graph.parameters import GraphParameters
 from embodied_iqa.runs.graph.processes import ProcessesFailedError
 

@@ -26,7 +26,7 @@ from embodied_iqa.live.ros.actions import ActionCaller, GoalCall, GoalRejectedEr
 from embodied_iqa.live.ros.calls import call
 from embodied_iqa.live.ros.names import TRIAL_ACTION
 from embodied_iqa.live.ros.spinning import SpinThread
-from embodied_iqa.runs.graph.node_table import GRAPH, Purpose
+from embodied_iqa.runs.graph.graph_nodes import GRAPH, Purpose
 from embodied_iqa.runs.graph.running_graph import RunningValues
 from embodied_iqa.runs.trial.attendance import Person, Question
 from embodied_iqa.runs.trial.protocol import Stage

@@ -1,22 +1,19 @@
-"""The ROS graph as a table: its nodes, their parameters, and what each node is needed for.
-
-`launch/trial.launch.py` turns the table into launch actions, `embodied-iqa trial` into processes.
-"""
+"""The parameters of the ROS graph, from files and overrides, and the nodes that they need."""
 
 from __future__ import annotations
 
 import os
-import sys
 import typing
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from embodied_iqa.arm.horizon_options import Horizon
 from embodied_iqa.arm.verdict import GateMode
-from embodied_iqa.base.config import build, named, parameters_of
+from embodied_iqa.base.config import Parameter, build, named, parameters_of
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.resources import shared_file
 from embodied_iqa.base.user_files.yaml_files import dump_yaml
@@ -28,8 +25,8 @@ from embodied_iqa.runs.graph.arm_parameters import RobotKind
 from embodied_iqa.runs.graph.camera_parameters import DEFAULT_VIEWS, CameraParameters, cameras_of
 from embodied_iqa.runs.graph.camera_sources import CameraKind, CameraSource
 from embodied_iqa.runs.graph.default_judge import with_default_judge
+from embodied_iqa.runs.graph.graph_nodes import GRAPH, NodeEntry, Purpose
 from embodied_iqa.runs.graph.lease_parameters import check_leases, link_nodes
-from embodied_iqa.runs.graph.namespaces import ros_arguments_of
 from embodied_iqa.runs.graph.node_sections import values_by_node
 from embodied_iqa.runs.graph.parameter_files import ALL_NODES, ROS_KEY
 from embodied_iqa.runs.graph.parameters import GraphParameters, VlaParameters, check_rates
@@ -46,53 +43,9 @@ _NEWEST: Final = "newest_only"
 _CALIBRATION: Final = "calibration"
 _REAL_RUN_S: Final = 120.0
 
-UNINTERRUPTED: Final = ("env", "--block-signal=INT")
-"""In front of a command of this package: it handles Ctrl-C as soon as its interpreter has started."""
-
-
-class Purpose(StrEnum):
-    """What the graph is started for."""
-
-    TRIAL = "trial"
-    """Tasks on a robot or in simulation."""
-    RESCORE = "rescore"
-    """Playback of a recorded trial."""
-
-
-@dataclass(frozen=True, slots=True)
-class NodeEntry:
-    """One node of the graph.
-
-    Attributes:
-        name: Name of the node, its executable and its module in `embodied_iqa.live.nodes`.
-        lifecycle: Whether the trial or the playback configures and activates it.
-        purposes: What it is needed for.
-    """
-
-    name: str
-    lifecycle: bool = False
-    purposes: tuple[Purpose, ...] = (Purpose.TRIAL,)
-
-
-_BOTH: Final = (Purpose.TRIAL, Purpose.RESCORE)
-GRAPH: Final = (
-    NodeEntry("sim_node"),
-    NodeEntry("camera_node"),
-    NodeEntry("distortion_node", purposes=_BOTH),
-    NodeEntry("gate_node", lifecycle=True, purposes=_BOTH),
-    NodeEntry("vlm_node", lifecycle=True, purposes=_BOTH),
-    NodeEntry("vla_node", lifecycle=True, purposes=_BOTH),
-    NodeEntry("arm_node", lifecycle=True),
-    NodeEntry("recorder_node", purposes=_BOTH),
-    NodeEntry("trial_node"),
-    NodeEntry("playback_node", purposes=(Purpose.RESCORE,)),
-)
-"""In start order."""
-
 _HINTS: Final = typing.get_type_hints(GraphParameters)
 _CLASSES: Final[dict[str, type]] = {name: kind for name, kind in _HINTS.items() if name != "qos"}
 """Parameter class of each node."""
-PARAMETERS: Final = {node: parameters_of(kind) for node, kind in _CLASSES.items()}
 
 
 def resolve(
@@ -125,7 +78,7 @@ def resolve(
     """
     merged: dict[str, dict[str, object]] = {name: {} for name in _CLASSES}
     paths = (shared_file(_DEFAULT_FILE), *files)
-    layers = [(values_by_node(path, PARAMETERS, namespace), path.parent) for path in paths]
+    layers = [(values_by_node(path, parameters_by_node(), namespace), path.parent) for path in paths]
     layers.insert(1, (_overrides_by_node(defaults or {}), Path()))
     for layer, folder in (*layers, (_overrides_by_node(overrides or {}), Path())):
         _merge(merged, layer)
@@ -147,6 +100,12 @@ def resolve(
     return graph if _JUDGE in merged["gate_node"] else with_default_judge(graph)
 
 
+@cache
+def parameters_by_node() -> Mapping[str, tuple[Parameter, ...]]:
+    """Return the parameters of each node."""
+    return MappingProxyType({node: parameters_of(kind) for node, kind in _CLASSES.items()})
+
+
 def nodes_of(graph: GraphParameters, purpose: Purpose = Purpose.TRIAL) -> tuple[NodeEntry, ...]:
     """Return the nodes that these parameters need."""
     robot = graph.arm_node.robot
@@ -158,7 +117,7 @@ def nodes_of(graph: GraphParameters, purpose: Purpose = Purpose.TRIAL) -> tuple[
 
 def nodes_with(parameter: str) -> tuple[str, ...]:
     """Return the names of the nodes that have a parameter of this name."""
-    return tuple(node for node, known in PARAMETERS.items() if named(known, parameter))
+    return tuple(node for node, known in parameters_by_node().items() if named(known, parameter))
 
 
 def write_parameters(graph: GraphParameters, path: Path, namespace: str = "") -> None:
@@ -170,13 +129,6 @@ def write_parameters(graph: GraphParameters, path: Path, namespace: str = "") ->
         own = {name: value for name, value in values.items() if name not in shared}
         tree[f"{prefix}{node}"] = {ROS_KEY: own}
     path.write_text(dump_yaml(tree, flow_leaves=True), encoding="utf-8")
-
-
-def command_of(entry: NodeEntry, parameters: Path, namespace: str = "") -> list[str]:
-    """Return the command line that starts a node without the launch package."""
-    module = f"embodied_iqa.live.nodes.{entry.name}"
-    words = ["--ros-args", "--params-file", str(parameters), *ros_arguments_of(namespace)]
-    return [*UNINTERRUPTED, sys.executable, "-m", module, *words]
 
 
 def _completed(graph: GraphParameters, *, only_reads: bool) -> GraphParameters:

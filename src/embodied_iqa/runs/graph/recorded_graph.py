@@ -20,7 +20,7 @@ from embodied_iqa.quality.gate.judge import GateOptions
 from embodied_iqa.quality.gate.judgement import JudgeChoice, JudgeKind
 from embodied_iqa.runs.graph.lease_parameters import link_nodes
 from embodied_iqa.runs.graph.node_sections import values_by_node
-from embodied_iqa.runs.graph.node_table import PARAMETERS, nodes_with, resolve
+from embodied_iqa.runs.graph.node_table import nodes_with, parameters_by_node, resolve
 from embodied_iqa.runs.graph.parameters import GateParameters, GraphParameters, VlaParameters, VlmParameters
 
 _CALIBRATION: Final = "gate_node.calibration"
@@ -225,7 +225,7 @@ def _named_by_user(files: Sequence[Path], overrides: Mapping[str, object], names
     """Return the names of the parameters that a file or an override sets; leases are linked."""
     named = set(overrides)
     for path in files:
-        layer = values_by_node(path, PARAMETERS, namespace)
+        layer = values_by_node(path, parameters_by_node(), namespace)
         link_nodes(layer)
         named |= {f"{node}.{name}" for node, values in layer.items() for name in values}
     return named

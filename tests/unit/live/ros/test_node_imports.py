@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from embodied_iqa.runs.graph.node_table import GRAPH
+from embodied_iqa.runs.graph.graph_nodes import GRAPH
 
 SLOW = "duckdb matplotlib numba onnxruntime pandas pyarrow rich ruckig scipy torch"
 STARTS = """

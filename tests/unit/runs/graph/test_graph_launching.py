@@ -18,6 +18,7 @@ from embodied_iqa.base.errors import EmbodiedIqaError, InputError, UsageError
 from embodied_iqa.base.resources import shared_file
 from embodied_iqa.cli import rescore, trial
 from embodied_iqa.cli.main import Command
+from embodied_iqa.runs.graph.graph_nodes import Purpose
 from embodied_iqa.runs.graph.launch_arguments import GATE_LAUNCH_ARGUMENTS, files_of
 from embodied_iqa.runs.graph.launching import (
     RESCORE_ARGUMENTS,
@@ -26,7 +27,7 @@ from embodied_iqa.runs.graph.launching import (
     rescore_words,
     trial_words,
 )
-from embodied_iqa.runs.graph.node_table import Purpose, nodes_of, resolve
+from embodied_iqa.runs.graph.node_table import nodes_of, resolve
 
 DEFAULTS = {argument.name: argument.default for argument in TRIAL_ARGUMENTS}
 

@@ -12,7 +12,8 @@ from embodied_iqa.arm.verdict import GateMode
 from embodied_iqa.base.config import build, parameters_of
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.runs.graph.camera_parameters import CameraParameters
-from embodied_iqa.runs.graph.node_table import GRAPH, command_of, nodes_of, resolve, write_parameters
+from embodied_iqa.runs.graph.graph_nodes import GRAPH, command_of
+from embodied_iqa.runs.graph.node_table import nodes_of, resolve, write_parameters
 from embodied_iqa.runs.graph.parameters import GateParameters
 
 

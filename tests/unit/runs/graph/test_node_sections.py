@@ -8,9 +8,10 @@ import pytest
 
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.runs.graph.graph_nodes import GRAPH, command_of
 from embodied_iqa.runs.graph.namespaces import parse_namespace, ros_arguments_of
 from embodied_iqa.runs.graph.node_sections import idle_sections
-from embodied_iqa.runs.graph.node_table import GRAPH, command_of, nodes_with, resolve, write_parameters
+from embodied_iqa.runs.graph.node_table import nodes_with, resolve, write_parameters
 from embodied_iqa.runs.graph.parameter_files import settings_of
 
 SLOW = "ros__parameters: {limits.tool_speed_mps: 0.05}"
