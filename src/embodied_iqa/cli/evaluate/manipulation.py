@@ -75,7 +75,7 @@ def _add_arms(parser: argparse.ArgumentParser) -> None:
     add("--levels", metavar="LEVELS", help=f"levels of --distortions (default {_LEVELS})")
     add("--seed", type=seed_number, default=0, metavar="N", help="seed of the distortions (default 0)")
     gates = [str(item) for item in GateArm if item is not GateArm.OFF]
-    add("--gate", metavar="GATES", help=f"also run each arm with gates, some of {','.join(gates)}")
+    add("--gate", metavar="GATES", help=f"also run each condition with gates, some of {','.join(gates)}")
     add("--judge", default="statistics", metavar="NAME", help="of the gate (default statistics)")
     add("--calibration", type=Path, metavar="FILE", help="of the gate; needed with --gate")
 
@@ -195,7 +195,7 @@ def _episodes(arguments: argparse.Namespace) -> list[Episode]:
 
 def _print_summaries(summaries: Mapping[tuple[str, Subset], SubsetSummary]) -> None:
     right = ("episodes", "success", "rate", "planner steps", "format errors")
-    table = table_of("arm", "subset", *right, right=right)
+    table = table_of("condition", "subset", *right, right=right)
     for (arm, subset), one in summaries.items():
         numbers = (str(one.total_num_tasks), str(one.num_success), f"{one.success_rate:.1%}")
         table.add_row(

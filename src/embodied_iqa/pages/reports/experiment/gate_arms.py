@@ -30,8 +30,8 @@ LEAD: Final = (
     "runs; p is that of McNemar's exact test. The oracle passes exactly while the level in force is 0."
 )
 TIMES: Final = (
-    "Time to finish: median over the successful runs of an arm; its differences are medians over the runs in "
-    "which both arms succeed."
+    "Time to finish: median over the successful runs of a gate; its differences are medians over the "
+    "runs that succeed both with it and with off."
 )
 _DISTORTED: Final = "All distorted runs"
 _UNDISTORTED: Final = "Undistorted runs"

@@ -75,7 +75,8 @@ def distortion_chapter(study: PlannerStudy) -> Chapter | None:
     highs = [row[-3] for row in rows]
     fell = sum(isinstance(high, float) and high < 0.0 for high in highs)
     lead = (
-        f"The same episodes in every arm. On clean images {number(_percent(clean.value), 1)} % are solved. "
+        "The same episodes in every condition. "
+        f"On clean images {number(_percent(clean.value), 1)} % are solved. "
         f"The interval of the change excludes zero downwards for {fell} of {plural(len(rows), 'distortion')}."
     )
     return Chapter("distortions", "What do bad images cost?", lead, "", (Part("", (table,)),))
@@ -87,10 +88,10 @@ def arms_chapter(study: PlannerStudy) -> Chapter | None:
     if not gated:
         return None
     table = Table.of(
-        "Arms",
+        "Conditions",
         [arm for arm in study.arms if arm in gated or arm in {name.partition("+")[0] for name in gated}],
         {
-            Column("Arm"): arm_title,
+            Column("Condition", name="arm"): arm_title,
             Column("Success %", 1, _HEAT): lambda arm: _percent(success_of(study.of(arm)).value),
             Column("Episodes"): lambda arm: len(study.of(arm)),
             Column("Turns held back"): lambda arm: sum(
@@ -113,7 +114,7 @@ def failures_chapter(study: PlannerStudy) -> Chapter | None:
     counts = Counter((one.arm, one.kind) for one in study.failures)
     kinds = [kind for kind in ErrorKind if any(counts[arm, kind] for arm in arms)]
     shown = arms[:1] if len(arms) == 1 else ("all arms", *arms[:1])
-    columns = (Column("Kind"), Column("Class"), *(Column(_arm_head(arm)) for arm in shown))
+    columns = (Column("Kind"), Column("Class"), *(_arm_column(arm) for arm in shown))
     rows: list[Row] = [(str(kind), str(CLASS_OF[kind]), *_counted(counts, kind, shown)) for kind in kinds]
     by_hand = sum(one.by_hand for one in study.failures)
     labels = plural(by_hand, "label")
@@ -225,8 +226,8 @@ def _of_name(study: PlannerStudy, arm: str, name: str) -> tuple[Transcript, ...]
     return study.of(arm, None if name == "all" else Subset(name))
 
 
-def _arm_head(arm: str) -> str:
-    return "All arms" if arm == "all arms" else arm_title(arm)
+def _arm_column(arm: str) -> Column:
+    return Column("All conditions", name="all_arms") if arm == "all arms" else Column(arm_title(arm))
 
 
 def _subset_title(subset: Subset) -> str:

@@ -68,7 +68,7 @@ def build_page(study: PlannerStudy, tables: str) -> ChapterPage:
         tiles=tuple(_tiles(study)),
         remarks=(),
         lead=f"{plural(len(study.transcripts), 'episode')} of cell-manipulation in "
-        f"{plural(len(study.arms), 'arm')}: EmbodiedBench's protocol in our simulated cell. "
+        f"{plural(len(study.arms), 'condition')}: EmbodiedBench's protocol in our simulated cell. "
         f"{_options(study)}",
         chapters=tuple(_chapters(study)),
         record_text=study.record,

@@ -115,7 +115,7 @@ class RunPlan:
     def __post_init__(self) -> None:
         gated = any(arm.gate is not GateArm.OFF for arm in self.arms)
         if gated and self.gate_file is None:
-            raise UsageError("an arm with a gate", expected="a calibration of the gate (--calibration FILE)")
+            raise UsageError("a condition with a gate", expected="the calibration of a gate (--calibration)")
         sees = not self.loop.prompt.language_only or self.loop.prompt.coordinates is Coordinates.DETECTOR
         if gated and not sees:
             raise UsageError("a gate without images", expected="a run that uses images")
@@ -305,7 +305,7 @@ def _planner(reference: SubjectReference, options: VlmOptions) -> Planner:
 def _judge(name: str, file: Path | None) -> ImageJudge:
     """Load the gate's judge once a process."""
     if file is None:
-        raise InputError("an arm with a gate has no calibration")
+        raise InputError("a condition with a gate has no calibration")
     return load_judge(parse_judge(name), file)
 
 
