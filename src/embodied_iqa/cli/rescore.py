@@ -1,4 +1,4 @@
-"""`embodied-iqa rescore`: rescore a recorded trial from its raw frames, or images of anybody, without ROS."""
+"""`embodied-iqa rescore`: rescore a recorded trial from its raw frames, or your own images, without ROS."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ FRAME_OPTIONS: Final = (
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    what = "recording of a trial, or with --task images of anybody: recording, data set, video, folder"
+    what = "recording of a trial, or with --task your own images: recording, data set, video, folder"
     parser.add_argument("recording", type=Path, metavar="RECORDING", help=what)
     add_frame_options(parser)
     parser.add_argument("--out", type=Path, metavar="DIR", help="new or empty folder for scores.json")
@@ -65,7 +65,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def add_frame_options(parser: argparse.ArgumentParser) -> None:
     """Add the options for images that are not a trial."""
-    add = parser.add_argument_group("images of anybody").add_argument
+    add = parser.add_argument_group("your own images").add_argument
     add_stored_options(add)
     depth = "topic of depth in the pixels of a camera (default: that of its driver); repeatable"
     add("--depth", action="append", metavar="VIEW=TOPIC", help=depth)
@@ -111,7 +111,7 @@ def _rescore(arguments: argparse.Namespace, recorded: RecordedGraph, opened: Exi
     try:
         rescorer = Rescorer(arguments.recording, subjects)
     except NoRunError as error:
-        raise InputError(f"{error}; for images of anybody: --task, --distortion, --vlm or --vla") from None
+        raise InputError(f"{error}; for your own images: --task, --distortion, --vlm or --vla") from None
     total = sum(run.frames_published for run in rescorer.live.runs) or None
     with ProgressBars(transient=False) as bars:
         record = rescorer.record(lambda done: bars.update("rescoring images", done, total))

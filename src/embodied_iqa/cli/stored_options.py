@@ -1,4 +1,4 @@
-"""Options of commands that read stored images of anybody: cameras, tasks, states of the robot."""
+"""Options of commands that read your own stored images: cameras, tasks, states of the robot."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     show = actions.add_parser("show", help="show one subject of the catalogue")
     show.add_argument("name", metavar="NAME", help="name of the catalogue")
     check = actions.add_parser("check", help="check which subjects run here, and what the others need")
-    check.add_argument("names", metavar="SUBJECT", nargs="*", help="name or reference")
+    check.add_argument("names", metavar="SUBJECT", nargs="*", help="names of subjects")
     check.add_argument("--all", action="store_true", help="the whole catalogue")
     calibrate = actions.add_parser(
         "calibrate", help="measure d_max of a VLA or the document frequencies of a VLM on clean images"
@@ -41,8 +41,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def _configure_calibrate(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("name", metavar="SUBJECT", help="name or reference of the subject")
-    add("--role", choices=["vlm", "vla"], help="role, if the reference leaves it open")
+    add("name", metavar="SUBJECT", help="name of the subject")
+    add("--role", choices=["vlm", "vla"], help="role, if the name leaves it open")
     add("--scenes", type=int, default=300, metavar="N", help="number of seeded scenes (default 300)")
     add("--seed", type=seed_number, default=0, metavar="N", help="seed of the scenes (default 0)")
     add_node_options(parser)

@@ -1,4 +1,4 @@
-"""Scores of subjects and gate on distorted against recorded images of anybody, without a trial.
+"""Scores of subjects and gate on your own recorded images and their distorted versions, without a trial.
 
 Every sampled image is one moment: the VLM and the VLA see it as it was recorded and under each distortion.
 Nothing is executed, so that there are no outcomes; what is not recorded is unknown, and a subject that needs

@@ -206,7 +206,7 @@ def test_the_next_command_works(
         assert main(shlex.split(last.replace("OTHER_IMAGES", "bag.mcap"))) == 0, last
         capsys.readouterr()
     assert main(["rescore", "bag.mcap"]) == 1
-    assert "for images of anybody: --task" in capsys.readouterr().err
+    assert "for your own images: --task" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
