@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import re
 from collections.abc import Iterator
 from functools import cache
 
 import pytest
+from guide_spans import guides, spans
+from style_sources import sources
 
 from embodied_iqa.cli.main import COMMANDS
 from embodied_iqa.cli.parser import FORMER, Parser, with_present_names
@@ -43,6 +46,15 @@ SAME = {
 """Options whose values are written in several ways, with the reason."""
 NODE = "gate run"
 """Its options are those of its launch file."""
+
+FOREIGN = {
+    "docker": {"--revision", "--rm", "--shm-size"},
+    "pytest": {"--timeout"},
+    "ROS 2": {"--compression-mode", "--show-args"},
+}
+"""Options of other programs that pages name."""
+_OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]*")
+_NAMED = re.compile(r"(?:embodied-iqa\s+|(?<!`)`(?!embodied-iqa|`))([a-z]+)(?:\s+([a-z][\w-]*))?")
 
 
 @cache
@@ -117,3 +129,29 @@ def test_former_names_lead_to_options_that_exist(capsys: pytest.CaptureFixture[s
     assert with_present_names(["serve", "S", "--vla"]) == ["serve", "S", "--role=vla"]
     words = ["distort", "calibrate", "--steps", "5", "--type", "12"]
     assert with_present_names(words) == ["distort", "calibrate", "--curve-points", "5", "--distortion", "12"]
+
+
+def commands_on(page: str) -> set[str]:
+    """Return the commands and actions that a page names; a reference page speaks of those of its guides."""
+    found: set[str] = set()
+    for name, action in _NAMED.findall(guides()[page]):
+        both = f"{name} {action}"
+        actions = {both} if both in options() else {one for one in options() if one.startswith(f"{name} ")}
+        found |= actions or {name} & options().keys()
+    return set(options()) if "/reference/" in page or not found else found
+
+
+def test_options_on_pages_are_those_of_commands_that_the_page_names() -> None:
+    scripts = "".join(source.text for source in sources("scripts", "benchmarks"))
+    foreign = {option for names in FOREIGN.values() for option in names}
+    strange = {
+        (page, span, option)
+        for span, pages in spans().items()
+        for option in _OPTION.findall(span)
+        if option != "--help" and f'"{option}"' not in scripts
+        for page in pages
+        if not any(option in options()[command] for command in commands_on(page))
+    }
+    unknown = {found for found in strange if found[2] not in foreign}
+    assert not unknown, "\n".join(f"{page}: {option} in `{span}`" for page, span, option in sorted(unknown))
+    assert foreign == {option for _, _, option in strange}, "a reason that nothing needs"
