@@ -61,7 +61,8 @@ class ProgressBars:
         now_s = time.monotonic()
         if stage not in self._stages:
             task = None if self._bars is None else self._bars.add_task(title or stage, total=total, note=note)
-            self._stages[stage] = _Stage(task, now_s, now_s)
+            begun_s = min((other.started_s for other in self._stages.values()), default=now_s)
+            self._stages[stage] = _Stage(task, now_s, begun_s)  # long work names each stage as it begins
         state = self._stages[stage]
         state.done = done
         state.total = total if total is not None else state.total

@@ -35,7 +35,20 @@ def test_long_work_prints_plain_lines_now_and_then(
     assert capsys.readouterr().err.splitlines() == [
         "pairs: 2,000 of 4,000: 9 rows/s",
         "pairs: 4,000 of 4,000: 9 rows/s",
+        "bytes: 1",
     ]
+
+
+def test_long_work_names_a_stage_as_it_begins(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now_s = iter([0.0, 10.0, 20.0, 21.0])
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(now_s))
+    with ProgressBars() as bars:
+        for stage in ("references", "tasks", "annotate"):
+            bars.update(stage, 0, 2)
+        bars.update("annotate", 1)
+    assert capsys.readouterr().err.splitlines() == ["annotate: 0 of 2"]
 
 
 @pytest.mark.parametrize("in_bytes", [False, True])
