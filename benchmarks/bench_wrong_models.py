@@ -126,7 +126,7 @@ def table(attempts: list[Attempt], postures: int) -> str:
         lines.append(f"| {' | '.join(map(str, cells))} |")
     count, pair = alike(postures)
     lines += ["", f"Load average {os.getloadavg()[0]:.0f} on {os.cpu_count()} processors."]
-    lines += [f"Of {postures:,} random postures, {count} do not tell {pair} apart: the most of a series."]
+    lines += [f"Of {postures:,} random postures, {count} do not tell {pair} apart: the most for any series."]
     return "\n".join(lines)
 
 

@@ -186,7 +186,7 @@ def _answers(evaluation: PanelEvaluation) -> Table:
         {
             Column("member"): lambda row: f"`{row.member}`",
             Column("BLEU", 3): lambda row: row.bleu,
-            Column("right to the word"): lambda row: str(row.exact),
+            Column("right word for word"): lambda row: str(row.exact),
             Column("BLEU on another scene's image", 3): lambda row: row.swapped_right,
             Column("the same against the first scene's truth", 3): lambda row: row.swapped_bleu,
             Column("answer changes with the image"): lambda row: str(row.changed),
