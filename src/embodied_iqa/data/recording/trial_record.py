@@ -156,7 +156,7 @@ class RunRecord:
         index: 0 is the reference run.
         distortion: None for the reference run.
         start_ns: First stamp of the run, ROS time; the schedule of the distortion begins there.
-        end_ns: Last stamp of the run, ROS time.
+        end_ns: Last stamp of the run, ROS time; on a real arm that of its last image.
         outcome: How it ended; None where the recording ends before.
         reason: Why it ended, in words.
         T_base_tool: ``(4, 4)`` float64, where the tool was at the end (m).
