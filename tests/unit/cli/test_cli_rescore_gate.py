@@ -21,7 +21,7 @@ from embodied_iqa.quality.gate.image_statistics import Statistic
 from embodied_iqa.quality.gate.judge import GateOptions
 from embodied_iqa.quality.gate.repair import RepairOptions
 from embodied_iqa.quality.gate.statistics_judge import StatisticsJudge
-from embodied_iqa.runs.graph.recorded_graph import calibration_identity, graph_of_recording
+from embodied_iqa.runs.graph.recorded_graph import calibration_identity, graph_of_recording, played_metadata
 from embodied_iqa.runs.trial.scores import score_trial
 from trial_recording import VIEWS, pixel_subjects, uncalibrated, write_trial
 
@@ -131,6 +131,22 @@ def test_decisions_on_repaired_images_are_left_out_where_they_cannot_be_repaired
     assert any("the gate repaired images, and its calibration is not known" in one for one in notes(tree))
     with pytest.raises(UsageError, match=r"repaired images, and the gate judges nothing .*my_gate\.yaml"):
         graph_of_recording(path).for_playback()
+
+
+def test_a_playback_is_judged_again_with_the_calibration_that_judged_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = trial(tmp_path, calibration(tmp_path / "my_gate.yaml"))
+    other = calibration(tmp_path / "other.yaml", NONE)
+    gate = graph_of_recording(path, calibration=other).for_playback().gate_node
+    recorded = read_trial(path).metadata | {"gate_node.judge.kind": "learned", "task": "any"}
+    metadata = played_metadata(recorded, values_of(gate))
+    assert (metadata["task"], metadata["gate_node.judge.kind"]) == ("any", "statistics")
+    judge = StatisticsJudge(load_calibrations(other))
+    played = write_trial(tmp_path / "again.mcap", judge=judge, rules=RULES, metadata=metadata)
+    again = graph_of_recording(played)
+    assert (again.graph.gate_node.calibration, again.remarks) == (str(other), ())
+    assert verdicts(rescored(played, capsys))[0] == (0, 0, 8)
 
 
 def test_the_identity_of_a_calibration_is_its_hash(tmp_path: Path) -> None:

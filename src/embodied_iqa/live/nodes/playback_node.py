@@ -30,11 +30,13 @@ from embodied_iqa.live.ros.conversion import ns_of, spec_to_msg, time_of
 from embodied_iqa.live.ros.lifecycle import LifecycleManager
 from embodied_iqa.live.ros.names import CLOCK_TOPIC
 from embodied_iqa.live.ros.node import BaseNode, Health, Spin, leave, main_of
+from embodied_iqa.live.ros.node_parameters import values_of_node
 from embodied_iqa.live.ros.qos import CLOCK, EVENT, STATE
 from embodied_iqa.live.ros.recorded_topics import arm_topics, camera_topics, recorded_topics
 from embodied_iqa.live.ros.spinning import ThreadedExecutor
 from embodied_iqa.live.ros.trial_commands import vla_problem
 from embodied_iqa.runs.graph.parameters import PlaybackParameters
+from embodied_iqa.runs.graph.recorded_graph import played_metadata
 
 MessageT = TypeVar("MessageT")
 _POLL_S = 0.05
@@ -123,7 +125,8 @@ class PlaybackNode(BaseNode[PlaybackParameters]):
         deadline_s = self.config.start_deadline_s
         self._lifecycle.bring_up(deadline_s)
         self._wait_for_listeners(time.monotonic() + deadline_s)
-        metadata = self._trial.metadata
+        gate = values_of_node(self, "gate_node", deadline_s=deadline_s)
+        metadata = played_metadata(self._trial.metadata, gate)
         request = srv.RecordTrial.Request(
             start=True,
             path=self.config.out,

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Mapping
+from array import array
+from collections.abc import Callable, Collection, Mapping
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
+from rcl_interfaces.srv import GetParameters, ListParameters
 from rclpy.parameter import Parameter as RosParameter
+from rclpy.parameter import parameter_value_to_python
 
 from embodied_iqa.base.config import Parameter, build, check_values, leaves_of, named, parameters_of
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.lazy import load
+from embodied_iqa.live.ros.calls import call
 from embodied_iqa.runs.graph.graph_nodes import GRAPH
 from embodied_iqa.runs.graph.node_sections import OF_ROS, idle_sections, refuse_lost, refuse_near
 from embodied_iqa.runs.graph.parameter_files import parameter_files, read_sections, settings_of
@@ -25,6 +30,8 @@ ConfigT = TypeVar("ConfigT")
 
 _WORDS = {True: "on", False: "off"}
 """ROS reads these words without quotes as bools."""
+_AGAIN_S = 0.5
+"""A node that does not know a new client yet drops its response."""
 
 
 def warn_of_idle_sections(node: Node) -> None:
@@ -78,6 +85,31 @@ def _is_known(name: str) -> bool:
     """Return whether any node of the graph has a parameter of this name."""
     # most nodes need the parameters of no other
     return bool(load("embodied_iqa.runs.graph.node_table:nodes_with")(name))
+
+
+def values_of_node(
+    node: Node, name: str, *, deadline_s: float, check: Callable[[], None] = lambda: None
+) -> dict[str, object]:
+    """Return the parameters of another node that runs.
+
+    Args:
+        node: It is spinning in another thread.
+        name: Of the other node.
+        deadline_s: Time for it to appear and to respond, real time.
+        check: Called regularly; raises to give up.
+
+    Raises:
+        UserError: It does not respond.
+    """
+    wait = partial(call, again_s=_AGAIN_S, check=check)
+    listing = node.create_client(ListParameters, f"{name}/list_parameters")
+    reading = node.create_client(GetParameters, f"{name}/get_parameters")
+    names = wait(listing, ListParameters.Request(), deadline_s).result.names
+    values = wait(reading, GetParameters.Request(names=names), deadline_s).values
+    plain = map(parameter_value_to_python, values)
+    # rclpy has arrays where a parameter file has lists
+    lists = [value.tolist() if isinstance(value, array) else value for value in plain]
+    return dict(zip(names, lists, strict=True))
 
 
 def _refuse_lost_sections(node: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import queue
 import time
-from array import array
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -15,9 +14,7 @@ from typing import TYPE_CHECKING, Self
 import rclpy
 from embodied_iqa_msgs.action import RunTrial
 from embodied_iqa_msgs.srv import ConfirmRun
-from rcl_interfaces.srv import GetParameters, ListParameters
 from rclpy.node import Node
-from rclpy.parameter import parameter_value_to_python
 from rclpy.signals import SignalHandlerOptions
 from std_srvs.srv import Trigger
 
@@ -25,6 +22,7 @@ from embodied_iqa.base.errors import EmbodiedIqaError
 from embodied_iqa.live.ros.actions import ActionCaller, GoalCall, GoalRejectedError
 from embodied_iqa.live.ros.calls import call
 from embodied_iqa.live.ros.names import TRIAL_ACTION
+from embodied_iqa.live.ros.node_parameters import values_of_node
 from embodied_iqa.live.ros.spinning import SpinThread
 from embodied_iqa.runs.graph.graph_nodes import GRAPH, Purpose
 from embodied_iqa.runs.graph.running_graph import RunningValues
@@ -38,8 +36,6 @@ _POLL_S = 0.1
 _CANCEL_S = 2.0
 """Wait for the end of a cancelled trial; nodes that are ended stop the arm and close the recording too."""
 _CONFIRM_S = 10.0
-_AGAIN_S = 0.5
-"""A node that does not know a new client yet drops its response."""
 _ASKING = (Stage.PREPARE, Stage.JUDGE)
 _NEEDED_FOR = {"sim_node": "simulated", "arm_node": "has_arm"}
 """Nodes that not every graph has, and the parameter of trial_node that says whether it has them."""
@@ -141,22 +137,12 @@ class TrialClient:
         Raises:
             UserError: A node does not respond.
         """
-        trial = self._parameters_of("trial_node", deadline_s)
+        values = partial(values_of_node, self._node, deadline_s=deadline_s, check=self._check)
+        trial = values("trial_node")
         missing = {node for node, flag in _NEEDED_FOR.items() if trial.get(flag) is False}
         names = (entry.name for entry in GRAPH if Purpose.TRIAL in entry.purposes)
         others = [name for name in names if name not in {"trial_node", *missing}]
-        return {"trial_node": trial, **{name: self._parameters_of(name, deadline_s) for name in others}}
-
-    def _parameters_of(self, name: str, deadline_s: float) -> dict[str, object]:
-        node, wait = self._node, partial(call, again_s=_AGAIN_S, check=self._check)
-        listing = node.create_client(ListParameters, f"{name}/list_parameters")
-        reading = node.create_client(GetParameters, f"{name}/get_parameters")
-        names = wait(listing, ListParameters.Request(), deadline_s).result.names
-        values = wait(reading, GetParameters.Request(names=names), deadline_s).values
-        plain = map(parameter_value_to_python, values)
-        # rclpy has arrays where a parameter file has lists
-        lists = [value.tolist() if isinstance(value, array) else value for value in plain]
-        return dict(zip(names, lists, strict=True))
+        return {"trial_node": trial, **{name: values(name) for name in others}}
 
     def _take_feedback(
         self, progress: Callable[[TrialProgress], None], message: FeedbackMessage[RunTrial.Feedback]

@@ -23,11 +23,12 @@ from embodied_iqa.runs.graph.node_sections import values_by_node
 from embodied_iqa.runs.graph.node_table import nodes_with, parameters_by_node, resolve
 from embodied_iqa.runs.graph.parameters import GateParameters, GraphParameters, VlaParameters, VlmParameters
 
-_CALIBRATION: Final = "gate_node.calibration"
+_GATE: Final = "gate_node."
+_CALIBRATION: Final = f"{_GATE}calibration"
 CALIBRATION_SHA256: Final = f"{_CALIBRATION}.sha256"
 """Name under which recordings and results keep the hash of the gate's calibration."""
 _TAKEN_OVER: Final = ("gate_node.judge.mode", "vlm_node.subject", "vla_node.subject")
-_RULES: Final = "gate_node.judge."
+_RULES: Final = f"{_GATE}judge."
 _KIND: Final = f"{_RULES}kind"
 _LEASE, _MODE = "lease.", "mode"
 _IS_PATH: Final = "policy.statistics"
@@ -73,6 +74,18 @@ def calibration_identity(calibration: str) -> dict[str, str]:
     """
     path = _file_of(calibration)
     return {} if path is None else {CALIBRATION_SHA256: sha256_of(path)}
+
+
+def played_metadata(recorded: Mapping[str, str], gate: Mapping[str, object]) -> dict[str, str]:
+    """Return the metadata of a playback: those of the recording, but of the gate that judges now.
+
+    Args:
+        recorded: Metadata of the recording.
+        gate: Parameters of the gate.
+    """
+    kept = {name: text for name, text in recorded.items() if not name.startswith(_GATE)}
+    now = {f"{_GATE}{name}": str(value) for name, value in gate.items()}
+    return kept | now | calibration_identity(str(gate["calibration"]))
 
 
 def judged_with(gate: GateParameters, calibration: Path) -> tuple[GateParameters, tuple[str, ...]]:
