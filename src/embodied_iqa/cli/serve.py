@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 
 from embodied_iqa.base.config import build
 from embodied_iqa.cli.node_options import add_consent, overrides_of, with_consent
-from embodied_iqa.cli.output import next_command
+from embodied_iqa.cli.output import next_command, print_progress
 from embodied_iqa.cli.plan_options import add_plan_options, read_plan
 from embodied_iqa.models.subjects.catalogue import Role
 from embodied_iqa.models.subjects.reference import parse_reference
@@ -58,9 +57,5 @@ def _subject(arguments: argparse.Namespace) -> ServedSubject:
     what = f"the options of {reference}"
     values = overrides_of(with_consent(arguments), "an option", "option=value")
     if reference.role is Role.VLA:
-        return serve_vla(reference, build(VlaOptions, values, what), _progress)
-    return serve_vlm(reference, build(VlmOptions, values, what), _progress)
-
-
-def _progress(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
+        return serve_vla(reference, build(VlaOptions, values, what), print_progress)
+    return serve_vlm(reference, build(VlmOptions, values, what), print_progress)

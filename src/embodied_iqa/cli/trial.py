@@ -19,7 +19,7 @@ from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.cell_options import add_cell_options, cell_overrides
 from embodied_iqa.cli.distortion_options import add_distortion_options, schedules_of
 from embodied_iqa.cli.node_options import add_consent, add_node_options, overrides_of, with_consent
-from embodied_iqa.cli.output import next_command, print_json
+from embodied_iqa.cli.output import next_command, print_json, print_progress
 from embodied_iqa.cli.person import END_KEY, end_key, person_at_terminal
 from embodied_iqa.cli.plan_options import seed_number
 from embodied_iqa.cli.results import results_table
@@ -109,7 +109,7 @@ def run(arguments: argparse.Namespace) -> int:
     run_folder = make_run_folder(arguments.out or Path("runs") / new_run_id(started))
     print(*(f"trial: {line}" for line in outlook(plan)), sep="\n", file=sys.stderr, flush=True)
     if sys.stdin.isatty():
-        print(f"trial: {END_KEY} and Enter end a run", file=sys.stderr, flush=True)
+        print_progress(f"trial: {END_KEY} and Enter end a run")
     from embodied_iqa.pages.reports.trial.trial_report import report_of_folder
 
     info = SessionInfo(run_folder, started.isoformat(timespec="seconds"), tuple(sys.argv))
@@ -288,7 +288,7 @@ def _show(
     if progress.stage in _WAITING and progress.message:
         doing = _RETURNING if stages[progress.stage] == _RETURNING else "waiting"
         with bars.paused():
-            print(f"trial: {doing}: {progress.message}", file=sys.stderr, flush=True)
+            print_progress(f"trial: {doing}: {progress.message}")
     run = min(progress.run_index + 1, progress.run_count)
     where = f"run {run} of {progress.run_count}, {stages.get(progress.stage, '?')}"
     before = done + sum(folder.runs for folder in folders[:number])

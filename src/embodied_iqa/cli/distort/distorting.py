@@ -16,7 +16,7 @@ from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.distort.data_sets import LEROBOT, copy_dataset
 from embodied_iqa.cli.distort.depth_files import DepthFiles
 from embodied_iqa.cli.distort.inputs import check_topics, clean_images
-from embodied_iqa.cli.output import next_command
+from embodied_iqa.cli.output import next_command, print_note
 from embodied_iqa.data.database.reference_frames import open_clean
 from embodied_iqa.data.frames.cameras import topics_of
 from embodied_iqa.data.frames.image_folder import FolderFrames
@@ -228,6 +228,6 @@ def _report(arguments: argparse.Namespace, batch: _Batch, notes: Sequence[str]) 
                 "metrics", "score", "psnr", _output_folder(arguments, batch), "--reference", arguments.input
             )
     for note in notes:
-        print(f"note: {note}", file=sys.stderr)
+        print_note(note)
     for failure in failed:
         print(f"embodied-iqa: {failure.reason}", file=sys.stderr)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Final
 
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.progress import ProgressBars
+from embodied_iqa.cli.output import print_progress
 from embodied_iqa.cli.plan_options import engine_of
 from embodied_iqa.data.database.run_rows import RunRow
 from embodied_iqa.imaging.images.frame import View
@@ -102,7 +102,7 @@ def tell_time(arguments: argparse.Namespace, options: WorldOptions, missing: lis
             references = sum(key.distortion is None for key in own)
             time = runner.time_of(own[0])
             text = time.text(references, len(own) - references, arguments.workers)
-            print(f"{subject}: {text}", file=sys.stderr, flush=True)
+            print_progress(f"{subject}: {text}")
 
 
 def runs_of(

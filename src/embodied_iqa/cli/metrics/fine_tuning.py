@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from pathlib import Path
 
 from embodied_iqa.base.errors import UsageError
-from embodied_iqa.cli.output import next_command
+from embodied_iqa.cli.output import next_command, print_progress
 from embodied_iqa.cli.plan_options import add_plan_options, at_least, read_plan
 from embodied_iqa.quality.metrics.pyiqa.fine_tuning import FineTuning, fine_tune
 
@@ -40,10 +39,7 @@ def train(arguments: argparse.Namespace) -> int:
         raise UsageError("--learning-rate is wrong", expected="above 0", got=arguments.learning_rate)
     plan = read_plan(FineTuning, arguments)
 
-    def show(line: str) -> None:
-        print(line, file=sys.stderr, flush=True)
-
-    best = fine_tune(name, plan, arguments.out, arguments.weights, show)
+    best = fine_tune(name, plan, arguments.out, arguments.weights, print_progress)
     trained = f"pyiqa:{name}@{best}"
     print(json.dumps({"metric": trained}) if arguments.json else f"metric: {trained}")
     if not arguments.json:
