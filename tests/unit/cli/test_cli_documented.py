@@ -21,6 +21,7 @@ from embodied_iqa.cli.parser import Parser
 from embodied_iqa.data.database import schema
 from embodied_iqa.data.database.run_rows import COLUMNS
 from embodied_iqa.imaging.distortions import catalogue, miqd_catalogue
+from embodied_iqa.models.subjects.catalogue import entries
 from embodied_iqa.runs.graph.launch_arguments import GATE_LAUNCH_ARGUMENTS
 from embodied_iqa.runs.graph.launching import RESCORE_ARGUMENTS, TRIAL_ARGUMENTS
 from embodied_iqa.runs.graph.node_table import resolve
@@ -258,6 +259,15 @@ def test_every_column_is_documented() -> None:
     columns = {name for table in tables for name in table.names}
     assert columns - set(spans("docs/reference/database.md")) == set()
     assert set(COLUMNS) - set(spans("docs/reference/experiment.md")) == set()
+
+
+def test_every_source_of_a_database_is_documented() -> None:
+    row = next(line for line in text_of("docs/reference/database.md").splitlines() if "`source`, " in line)
+    assert set(schema.SourceKind) - set(re.findall(r"`(\w+)`", row)) == set()
+
+
+def test_the_catalogue_has_as_many_subjects_as_documented() -> None:
+    assert f"lists {len(entries())} subjects:" in text_of("docs/reference/subjects.md")
 
 
 def test_the_table_of_the_times_of_a_lease_is_right() -> None:
