@@ -2,7 +2,8 @@
 
 The pages are the Markdown of docs/, which is readable without the site. Beside them, `.build/docs` gets the
 API reference, made of the public names, and the files of the checkout that pages link to: no link leads
-out of the site. Needs the standard library alone, and Zensical in .venv-docs.
+out of the site. In the built pages, every link has to lead to a file and every `#...` to an anchor there,
+also those that the Markdown writes as HTML. Needs the standard library alone, and Zensical in .venv-docs.
 """
 
 from __future__ import annotations
@@ -13,10 +14,13 @@ import re
 import shutil
 import subprocess
 import sys
+from html.parser import HTMLParser
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
+SITE = ROOT / ".build/site"
 PREPARED = ROOT / ".build/docs"
 API = "reference/api.md"
 COPIES = "checkout"
@@ -77,15 +81,57 @@ def _copied(link: str, page: Path, folder: Path) -> str:
     return posixpath.relpath(copy.relative_to(folder).as_posix(), here)
 
 
+class _Page(HTMLParser):
+    """The anchors of a page, and where its links lead."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.anchors: list[str] = []
+        self.links: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if value and (name == "id" or (tag, name) == ("a", "name")):
+                self.anchors.append(value)
+            elif value and (tag, name) == ("a", "href"):
+                self.links.append(value)
+
+
+def broken_links(site: Path = SITE) -> list[str]:
+    """Return the links of a built site that lead to no file or anchor of it, and anchors that stand twice."""
+    pages = {
+        path.relative_to(site).as_posix(): _Page(path.read_text(encoding="utf-8"))
+        for path in sorted(site.rglob("*.html"))
+    }
+    found = []
+    for name, page in pages.items():
+        twice = sorted({anchor for anchor in page.anchors if page.anchors.count(anchor) > 1})
+        found += [f"{name}: two anchors #{anchor}" for anchor in twice]
+        for link in dict.fromkeys(page.links):
+            parts = urlsplit(link)
+            if parts.scheme or parts.netloc or parts.path.startswith("/"):
+                continue
+            there = posixpath.normpath(posixpath.join(posixpath.dirname(name), unquote(parts.path)))
+            there = name if not parts.path else f"{there}/index.html" if (site / there).is_dir() else there
+            if not (site / there).is_file():
+                found.append(f"{name}: no file {link}")
+            elif parts.fragment and there in pages and unquote(parts.fragment) not in pages[there].anchors:
+                found.append(f"{name}: no anchor {link}")
+    return found
+
+
 def main() -> int:
-    """Build the site into .build/site; any warning is an error."""
+    """Build the site into .build/site; any warning and any broken link is an error."""
     prepare()
     builder = ROOT / ".venv-docs/bin/zensical"
     command = [str(builder), "build", "--clean", "--strict", "-f", "mkdocs.yml"]
     code = subprocess.run(command, cwd=ROOT, check=False).returncode
-    if code == 0:
-        print("site: .build/site/index.html")
-    return code
+    if code:
+        return code
+    broken = broken_links()
+    print("\n".join(broken) if broken else "site: .build/site/index.html")
+    return 1 if broken else 0
 
 
 if __name__ == "__main__":

@@ -36,6 +36,27 @@ def test_links_out_of_docs_lead_to_copies(tmp_path: Path) -> None:
     assert pages[folder / "reference/api.md"].count("\n::: embodied_iqa.") == len(docs_site.public_names())
 
 
+def test_a_link_of_the_built_site_leads_to_a_file_and_an_anchor(tmp_path: Path) -> None:
+    (tmp_path / "reference").mkdir()
+    (tmp_path / "index.html").write_text(
+        """<h1 id="start">Start</h1> <a href="#start">up</a> <a href="reference/gate.html#a%20b">gate</a>
+        <a href="reference/">folder</a> <a href="https://example.org/x#y">out</a> <a href="/root">root</a>"""
+    )
+    gate = """<td><a id="a b"></a>a message</td> <a href="../index.html#start">start</a> <i id="x"></i>"""
+    (tmp_path / "reference/gate.html").write_text(gate)
+    (tmp_path / "reference/index.html").write_text("<p>all</p>")
+    assert docs_site.broken_links(tmp_path) == []
+    more = """<a href="#stop">here</a> <a href="../index.html#stop">there</a> <a href="lease.html">none</a>
+        <a id="x"></a>"""
+    (tmp_path / "reference/gate.html").write_text(gate + more)
+    assert docs_site.broken_links(tmp_path) == [
+        "reference/gate.html: two anchors #x",
+        "reference/gate.html: no anchor #stop",
+        "reference/gate.html: no anchor ../index.html#stop",
+        "reference/gate.html: no file lease.html",
+    ]
+
+
 def test_the_executed_notebook_is_the_notebook() -> None:
     page = (DOCS / "tour.md").read_text(encoding="utf-8")
     places = [page.index(part) for part in write_tour.page_without_outputs()]
