@@ -40,7 +40,7 @@ def test_a_link_of_the_built_site_leads_to_a_file_and_an_anchor(tmp_path: Path) 
     (tmp_path / "reference").mkdir()
     (tmp_path / "index.html").write_text(
         """<h1 id="start">Start</h1> <a href="#start">up</a> <a href="reference/gate.html#a%20b">gate</a>
-        <a href="reference/">folder</a> <a href="https://example.org/x#y">out</a> <a href="/root">root</a>"""
+        <a href="reference/">folder</a> <a href="https://example.org/x#y">out</a> <a href="/top">top</a>"""
     )
     gate = """<td><a id="a b"></a>a message</td> <a href="../index.html#start">start</a> <i id="x"></i>"""
     (tmp_path / "reference/gate.html").write_text(gate)

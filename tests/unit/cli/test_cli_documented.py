@@ -53,6 +53,7 @@ FILE_ENDINGS = (
     "py",
     "txt",
     "yaml",
+    "yml",
 )
 NOT_PARAMETERS = {"datasets.load_dataset", "header.stamp", "observation.state", "torchvision.models"}
 
