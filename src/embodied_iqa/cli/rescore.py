@@ -52,7 +52,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--playback", action="store_true", help="play the recording through the ROS nodes (needs --out)"
     )
     parser.add_argument(
-        "--attach", action="store_true", help="with --playback: use nodes that run already (ros2 launch)"
+        "--attach", action="store_true", help="with --playback: use nodes that already run (ros2 launch)"
     )
     parser.add_argument(
         "--namespace",
