@@ -19,12 +19,17 @@ FOREIGN = {
         *("ros2cli", "rosbag2_py", "rosdep", "tf2"),
     },
     "other packages": {"evdev", "json_numpy", "pynput", "python-xlib"},
-    "classes and services of ROS": {"PushRosNamespace", "SetRemap", "resend_robot_program"},
+    "classes, services and settings of ROS": {
+        "PushRosNamespace",
+        "SetRemap",
+        "resend_robot_program",
+        "LARGE_DATA",
+    },
     "joints and parameters of the UR driver": {"shoulder_pan_joint", "wrist_3_joint", "tf_prefix"},
     "openpi": {"LeRobotUR5DataConfig", "UR5Inputs", "UR5Outputs", "api_key", "pi0_ur5"},
     "OpenCV and MATLAB": {"calibrateHandEye", "imnoise"},
     "Hugging Face": {
-        *("id2label", "preprocessor_config.json", "t5-base"),
+        *("HF_ENDPOINT", "id2label", "preprocessor_config.json", "t5-base"),
         "AutoModel.from_pretrained(FOLDER).save_pretrained(NEW_FOLDER)",
         'datasets.load_dataset("exports/hub", split="train")',
     },
@@ -44,6 +49,7 @@ COMPOSED = {
 EXAMPLES = {
     "a reader's own part, camera or file": {"acme-vla", "left_wrist", "mine-worst", "wrist.db3"},
     "a header of requests that is refused": {"Gate-Client"},
+    "another spelling of ms-ssim": {"MS_SSIM"},
     "a folder named after the model M": {"M-evaluation"},
     "a volume that the reader makes": {"embodied-iqa-models"},
 }
@@ -52,16 +58,14 @@ _OTHERS = {name for kinds in (FOREIGN, COMPOSED, EXAMPLES) for names in kinds.va
 _TEXTS = {".py", ".yaml", ".toml", ".txt", ".msg", ".srv", ".action", ".j2", ".js", ".xml", ".sh", ".cff", ""}
 _WORD = re.compile(r"[\w.-]*\w[\w.-]*")
 _NAME = re.compile(r"[A-Za-z]\w*(?:-\w+)*")
-_VARIABLE = re.compile(r"[A-Z]+(?:_[A-Z]+)*|[A-Z]\w{0,2}|NAME_\w+")
+_VARIABLE = re.compile(r"[A-Z]+|[A-Z]\w{0,2}|NAME_\w+")
 _CHAIN = re.compile(r"[\w.]+\(|[A-Z][a-z]\w*\.[a-z_]+$")
 _LEVEL = re.compile(r"((?:miqd:)?[a-z0-9-]+):[1-5]")
 _FILE = re.compile(
     r"[\w.<>-][\w./<>-]*(?:/|\.(?:cff|csv|db3|html|json|jsonl|mcap|md|msg|npz|onnx|parquet|py|svg|txt|yaml|yml))"
 )
-_HOLE = re.compile(r"<\w+>|\d{2,}|N{2,}|(?<=_)N(?=[_.])|[A-Z]{2,}")
-
-
 _PROSE = re.compile(r'""".*?"""|^ *#[^\n]*$', re.MULTILINE | re.DOTALL)
+_HOLE = re.compile(r"<\w+>|\d{2,}|N{2,}|(?<=_)N(?=[_.])|[A-Z]{2,}")
 
 
 @cache

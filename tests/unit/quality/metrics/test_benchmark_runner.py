@@ -299,6 +299,23 @@ def test_missing_answers_are_reported_by_pair_and_by_subject(tmp_path: Path) -> 
     )
 
 
+def test_a_score_that_no_split_tests_is_named(tmp_path: Path) -> None:
+    store = telling_database(tmp_path / "db", references=4, subjects=2)
+    rows = store.scores().to_pylist()
+    few = sorted({row["pair_id"] for row in rows})[:5]
+    for row in rows:
+        row["score"] = row["score"] if row["pair_id"] in few else None
+    write_table(store.scores_file, pa.Table.from_pylist(rows, schema=SCORES), SCORES)
+    plan = BenchmarkPlan((TRUTH, "psnr"), (Target.DECISION,), repeats=1)
+    results = run_benchmark(store, tmp_path / "out", plan, EngineOptions(), _silent)
+    assert _srcc(results) == {TRUTH: None, "psnr": None}
+    names = f"{TRUTH}, psnr"
+    expected = (
+        f"decision: no SRCC of {names}: each split tests fewer than 10 pairs, or pairs that are all equal."
+    )
+    assert results.remarks[-1] == expected
+
+
 def test_a_wrong_plan_is_refused(store: DatabaseStore, tmp_path: Path) -> None:
     for plan, words in (
         (replace(PLAN, train_on=("quality",)), "unknown score to train on"),

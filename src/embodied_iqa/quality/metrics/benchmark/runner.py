@@ -23,7 +23,7 @@ from embodied_iqa.data.analysis.means import finite_mean, finite_means
 from embodied_iqa.data.analysis.resampling import References
 from embodied_iqa.data.database.joined_runs import joined_execution
 from embodied_iqa.data.database.store import DatabaseStore
-from embodied_iqa.quality.metrics.benchmark.benchmark_plan import PLAN_FILE, BenchmarkPlan
+from embodied_iqa.quality.metrics.benchmark.benchmark_plan import PLAN_FILE, BenchmarkPlan, Target
 from embodied_iqa.quality.metrics.benchmark.benchmark_results import (
     ESTIMATOR,
     RESULTS,
@@ -36,7 +36,7 @@ from embodied_iqa.quality.metrics.benchmark.benchmark_results import (
     UnseenRow,
     number,
 )
-from embodied_iqa.quality.metrics.benchmark.benchmark_statistics import Statistic, statistics
+from embodied_iqa.quality.metrics.benchmark.benchmark_statistics import FEWEST_PAIRS, Statistic, statistics
 from embodied_iqa.quality.metrics.benchmark.beside import database_hashes
 from embodied_iqa.quality.metrics.benchmark.entries import Entry
 from embodied_iqa.quality.metrics.benchmark.fold_training import training_jobs
@@ -208,9 +208,22 @@ def _compare(
         tuple(differences),
         tuple(_unseen(work, entries)),
         tuple(_cross(store, work, entries)),
-        tuple(remark for target in work.targets for remark in target.remarks()),
+        (*(remark for target in work.targets for remark in target.remarks()), *_undefined(scores)),
         ESTIMATOR,
     )
+
+
+def _undefined(scores: Sequence[ScoreRow]) -> Iterator[str]:
+    """Say which scores no metric was compared with, and why."""
+    metrics: dict[Target, list[str]] = {}
+    for row in scores:
+        if row.by == "all" and not row.splits:
+            metrics.setdefault(row.target, []).append(row.metric)
+    for target, names in metrics.items():
+        yield (
+            f"{target}: no SRCC of {', '.join(names)}: each split tests fewer than {FEWEST_PAIRS} pairs, "
+            "or pairs that are all equal."
+        )
 
 
 def _metric_row(entry: Entry) -> MetricRow:

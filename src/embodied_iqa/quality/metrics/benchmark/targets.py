@@ -59,7 +59,7 @@ class TargetScores:
         counts = {
             "lack the answers of some subjects; the mean is over the others": found.partial,
             "lack every answer; left out": found.absent,
-            "are of a view that no subject is made for; left out": found.unseen,
+            "are of a view that no subject is made for; left out without --all-views": found.unseen,
         }
         pairs = [f"{self.target}: {count:,} pairs {what}." for what, count in counts.items() if count]
         constant = [f"{self.target}: {self.subjects[at]} gives every pair the same." for at in found.constant]

@@ -268,7 +268,7 @@ class RecipeTraining:
 
         def show(epoch: MetricEpoch) -> None:
             note = f"loss {epoch.loss:.3f}, validation SRCC {epoch.validation_srcc:.3f}"
-            bars.update(self.name, epoch.epoch, epochs, title=self.title or self.name, note=note)
+            bars.update(self.name, epoch.epoch, epochs, title=f"{self.title or self.name}, epochs", note=note)
 
         with ProgressBars() as bars:
             yield show
