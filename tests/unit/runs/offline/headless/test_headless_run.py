@@ -363,8 +363,8 @@ def test_world_and_arm_must_tick_alike() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "expected"),
     [
-        ("sim_node__state_rate_hz", 250.0, "125.0"),
-        ("sim_node__state_rate_hz", 120.0, "125.0"),
+        ("sim_node__state_rate_hz", 250.0, "125"),
+        ("sim_node__state_rate_hz", 120.0, "125"),
         ("arm_node__controller__dt_s", 0.002, "0.008 to 0.05"),
     ],
 )
