@@ -59,7 +59,7 @@ FIGURES: Final = {
     ),
     "metrics": Figure(
         "tables/metrics.csv",
-        "SRCC on decision, mean of ten splits; line: one standard deviation, bar: noise ceiling",
+        "SRCC on decision, mean of ten splits; line: 95 % interval, bar: noise ceiling",
         "SRCC",
         "Low",
         "High",

@@ -125,7 +125,7 @@ def _link(part: str, table: Table, folder: Path, prefix: str) -> str:
     named = replace(table, name="-".join([prefix, *words]))
     folder.mkdir(exist_ok=True)
     named.write_csv(folder)
-    title = ": ".join(filter(None, (part, table.title)))
+    title = table.title if part.lower() in table.title.lower() else f"{part}: {table.title}"
     return f"- [{title}]({folder.name}/{named.name}.csv) (CSV)"
 
 
