@@ -81,14 +81,15 @@ def _refuse_few(samples: SplitSamples, references: int, plan: TrainingPlan) -> N
     training, held_out = (len(set(part.reference_ids)) for part in (samples.training, samples.held_out))
     if training >= FEWEST_REFERENCES:
         return
-    left_out = [f"split {plan.split} holds {held_out} out to test"]
+    left_out = [f"split {plan.split} holds {held_out} out to test"] if held_out else []
     if unlabelled := references - training - held_out:
         why = (
             "" if plan.all_views else ": no subject is made for their camera (see --all-views), or none acted"
         )
         left_out.insert(0, f"{unlabelled} have no label of {plan.target}{why}")
+    said = [f"too few references to train on; of {references} in {plan.database}", ", and ".join(left_out)]
     raise InputError(
-        f"too few references to train on; of {references} in {plan.database}, {', and '.join(left_out)}",
+        ", ".join(filter(None, said)),
         expected=f"{FEWEST_REFERENCES} or more, of which a sixth validates",
         got=training,
     )
