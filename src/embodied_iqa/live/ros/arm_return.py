@@ -139,9 +139,10 @@ class ArmReturn:
 
     def _begin(self) -> str:
         for command in (SetDistortion(None, 0), Rearm(0)):
-            interruption = "the return was interrupted" if self._interrupted else ""
-            if reason := self._watch.unwanted() or interruption:
+            if reason := self._watch.unwanted():
                 return reason
+            if self._interrupted:
+                return "the return was interrupted"
             reply = self._do(command)
             if not reply.ok:
                 return reply.message
