@@ -290,7 +290,7 @@ benchmark {bad} --out {tmp}/out
 build --out {tmp}/out --references 1 --config {bad}
 build --out {tmp}/out --from-bag {bad}
 cell check {bad}
-cell init --calibration {bad} --out {tmp}/out.yaml --robot-ip none --topic /none --yes
+cell init --calibration {bad} --out {tmp}/out.yaml --robot-ip none --topic top=/none --yes
 db check {bad}
 db join-execution {bad} {bad}
 db judge {bad} --calibration {bad}
