@@ -2,26 +2,22 @@
 
 Some package indexes pair the CPU build of torch with a CUDA build of torchvision, whose library then cannot
 be loaded, and its import fails because no operators are declared. Models need none of these operators. Set-up
-puts this file into such an environment; it costs nothing until torchvision is imported.
+puts this file into such an environment, where every Python process imports it at its start: nothing is
+imported here before torchvision is.
 """
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import sys
-from importlib.abc import MetaPathFinder
-from pathlib import Path
-from typing import Any
 
 _SCHEMAS = (
     "nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
     "qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
 )
-_held: list[Any] = []
+_held: list[object] = []
 
 
-class _DeclareFirst(MetaPathFinder):
+class _DeclareFirst:
     """Declares torchvision's operators when torchvision is about to be imported and its library is unfit."""
 
     def find_spec(self, name: str, _path: object = None, _target: object = None) -> None:
@@ -37,6 +33,9 @@ def install() -> None:
 
 
 def _declare_if_unfit() -> None:
+    import importlib.util  # noqa: PLC0415 - see the module
+    from pathlib import Path  # noqa: PLC0415
+
     found = importlib.util.find_spec("torchvision")
     if found is None or found.origin is None or importlib.util.find_spec("torch") is None:
         return
