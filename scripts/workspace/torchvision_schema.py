@@ -34,7 +34,7 @@ def install() -> None:
 
 def _declare_if_unfit() -> None:
     import importlib.util  # noqa: PLC0415 - see the module
-    from pathlib import Path  # noqa: PLC0415
+    from pathlib import Path  # noqa: PLC0415 - see the module
 
     found = importlib.util.find_spec("torchvision")
     if found is None or found.origin is None or importlib.util.find_spec("torch") is None:
