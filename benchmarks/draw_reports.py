@@ -2,7 +2,7 @@
 
 python benchmarks/draw_reports.py --out docs/images
 
-Needs Chromium; takes about three minutes.
+Needs Chromium; takes three to seven minutes.
 """
 
 from __future__ import annotations
