@@ -107,7 +107,8 @@ def run(arguments: argparse.Namespace) -> int:
     environment.require_ros()
     started = datetime.now(UTC).astimezone()
     run_folder = make_run_folder(arguments.out or Path("runs") / new_run_id(started))
-    print(*(f"trial: {line}" for line in outlook(plan)), sep="\n", file=sys.stderr, flush=True)
+    for line in outlook(plan):
+        print_progress(f"trial: {line}")
     if sys.stdin.isatty():
         print_progress(f"trial: {END_KEY} and Enter end a run")
     from embodied_iqa.pages.reports.trial.trial_report import report_of_folder

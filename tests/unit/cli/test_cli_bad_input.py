@@ -15,8 +15,8 @@ from embodied_iqa.imaging.images.codecs import write_image
 from embodied_iqa.imaging.images.image_cdr import IMAGE_TYPE, image_to_cdr
 
 USAGE, FAILED = 2, 1
-PROGRESS = ("checking ", "looking for ")
-"""What commands say before the packages load that could find the fault."""
+PROGRESS = {"cell check": "checking ", "cell init": "looking for "}
+"""What these commands say before the packages load that find the fault."""
 TRIAL = ["trial", "--out", "{tmp}/run"]
 
 
@@ -348,7 +348,10 @@ def test_what_cannot_be_read_is_named_in_one_line(
         bad, out = str(folder / "wrong.input"), str(folder)
         words = [word.replace("#", " ").replace("{bad}", bad).replace("{tmp}", out) for word in line.split()]
         assert main(words) in {USAGE, FAILED}
-        *progress, line_of_error = capsys.readouterr().err.strip().splitlines()
-        assert all(text.startswith(PROGRESS) for text in progress), progress
-        assert "wrong.input" in line_of_error
+        printed = capsys.readouterr()
+        *progress, error = printed.err.strip().splitlines()
+        expected = [start for command, start in PROGRESS.items() if line.startswith(command)]
+        assert len(progress) == len(expected), printed.err
+        assert all(map(str.startswith, progress, expected)), printed.err
+        assert "wrong.input" in error
         assert _tree(folder) == before, "something was written"

@@ -228,14 +228,14 @@ class TrialNode(BaseNode[TrialParameters]):
         self._views_shown.clear()
         self._views_seen.clear()
         self._commands.carry_out(RunWorld(running=True))
-        told = ""
+        reported = ""
         while problem := self._commands.with_arm_fault(
             patience.missing_views(self.config.views, self._views_shown, self._views_seen, self._watch.fault)
             or patience.noted("subject", self._commands.subjects_problem(self._goal.task))
         ):
-            if self._watch.fault and told != problem:
-                told = problem
-                self._watch.say(told)
+            if self._watch.fault and reported != problem:
+                reported = problem
+                self._watch.say(problem)
             check(problem)
             time.sleep(_POLL_S)
 

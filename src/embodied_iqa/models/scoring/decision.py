@@ -179,7 +179,7 @@ def _distances(poses: _Poses) -> tuple[Array, Array]:
 def _rotvecs(poses: _Poses) -> tuple[Array, Array]:
     """Return rotation vectors (rad) from the last chunk to each other at every step, and of all ends.
 
-    All in one call, which takes longer than what it computes.
+    In one call: its overhead exceeds its arithmetic.
     """
     R = poses.T_start_tool[..., :3, :3]
     turns = R[-1].transpose(0, 2, 1) @ R[:-1]
