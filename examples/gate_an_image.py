@@ -10,5 +10,5 @@ for name, image in {
     "clean": frame.rgb,
     "dark": embodied_iqa.distort(frame.rgb, "max-darken:5"),
 }.items():
-    quality = embodied_iqa.Gate().judge(image, view="top")
+    quality = embodied_iqa.Gate("simulated").judge(image, view="top")
     print(f"{name}: {quality.frame_verdict.name}" + (f" ({quality.reason})" if quality.reason else ""))

@@ -32,13 +32,13 @@ numpy_s = time.process_time() - begun_s
 import embodied_iqa
 embodied_iqa.Gate
 imported_s = time.process_time() - begun_s
-embodied_iqa.Gate()
+embodied_iqa.Gate("simulated")
 print(numpy_s, imported_s, time.process_time() - begun_s)
 """
 GATE: Final = """
 import numpy as np
 import embodied_iqa
-quality = embodied_iqa.Gate().judge(np.zeros((48, 64, 3), np.uint8), stamp_ns=1)
+quality = embodied_iqa.Gate("simulated").judge(np.zeros((48, 64, 3), np.uint8), stamp_ns=1)
 assert quality.verdict.name == "REJECT", quality
 import embodied_iqa.cli.gate.proxying
 """

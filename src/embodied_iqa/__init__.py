@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     )
     from embodied_iqa.api.metrics import ImageMetric, list_metrics, measure, metric
     from embodied_iqa.arm.lease_options import LeaseOptions
+    from embodied_iqa.arm.robot.leases import Permission
+    from embodied_iqa.arm.verdict import GateLease, GateMode, Verdict
     from embodied_iqa.base.errors import InputError, UsageError, UserError
     from embodied_iqa.imaging.distortions import (
         DistortionClass,
@@ -42,7 +44,7 @@ if TYPE_CHECKING:
     from embodied_iqa.models.vision.predictions import Instances, Prediction, VisionTask
     from embodied_iqa.models.vision.reference import load_vision_models
     from embodied_iqa.pages.reports.trial.trial_report import report_of_folder as write_run_report
-    from embodied_iqa.quality.gate.judge import GateOptions
+    from embodied_iqa.quality.gate.judge import GateOptions, ImageQuality
     from embodied_iqa.quality.metrics import Metric, MetricContext, MetricInfo, Needs
     from embodied_iqa.quality.metrics.trainable import Trainable
     from embodied_iqa.suites.cell_manipulation.environment import Environment as ManipulationEnvironment
@@ -66,8 +68,11 @@ _PLACES = {
     "Frame": "imaging.images.frame",
     "FrameDistorter": "imaging.distortions",
     "Gate": "api.gate",
+    "GateLease": "arm.verdict",
+    "GateMode": "arm.verdict",
     "GateOptions": "quality.gate.judge",
     "ImageMetric": "api.metrics",
+    "ImageQuality": "quality.gate.judge",
     "InputError": "base.errors",
     "Instances": "models.vision.predictions",
     "Intrinsics": "imaging.images.frame",
@@ -80,6 +85,7 @@ _PLACES = {
     "MetricContext": "quality.metrics",
     "MetricInfo": "quality.metrics",
     "Needs": "quality.metrics",
+    "Permission": "arm.robot.leases",
     "Prediction": "models.vision.predictions",
     "RgbdFrame": "imaging.images.live_camera",
     "Run": "api.interface",
@@ -87,6 +93,7 @@ _PLACES = {
     "Trainable": "quality.metrics.trainable",
     "UsageError": "base.errors",
     "UserError": "base.errors",
+    "Verdict": "arm.verdict",
     "View": "imaging.images.frame",
     "VisionModelInfo": "models.vision.model",
     "VisionTask": "models.vision.predictions",
@@ -132,8 +139,11 @@ __all__ = [
     "Frame",
     "FrameDistorter",
     "Gate",
+    "GateLease",
+    "GateMode",
     "GateOptions",
     "ImageMetric",
+    "ImageQuality",
     "InputError",
     "Instances",
     "Intrinsics",
@@ -146,6 +156,7 @@ __all__ = [
     "MetricContext",
     "MetricInfo",
     "Needs",
+    "Permission",
     "Prediction",
     "RgbdFrame",
     "Run",
@@ -153,6 +164,7 @@ __all__ = [
     "Trainable",
     "UsageError",
     "UserError",
+    "Verdict",
     "View",
     "VisionModelInfo",
     "VisionTask",

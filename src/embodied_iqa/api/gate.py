@@ -17,7 +17,12 @@ from embodied_iqa.arm.robot.leases import Permission
 from embodied_iqa.arm.verdict import GateLease, Verdict
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.imaging.images.frame import parse_view
-from embodied_iqa.quality.gate.calibration_file import SHIPPED_CALIBRATION, load_gate_file, shared_gate_file
+from embodied_iqa.quality.gate.calibration_file import (
+    SHIPPED_CALIBRATION,
+    GateFile,
+    load_gate_file,
+    shared_gate_file,
+)
 from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
 from embodied_iqa.quality.gate.judge import GateOptions, ImageQuality
 from embodied_iqa.quality.gate.judgement import parse_judge
@@ -25,7 +30,9 @@ from embodied_iqa.quality.gate.judges import make_judge, unfitted, unfitted_in_w
 from embodied_iqa.quality.gate.second_stage import GateDecision
 
 Image = NDArray[np.uint8]
-_UNCALIBRATED: Final = (
+SIMULATED: Final = "simulated"
+"""Names the calibration of the simulated cell."""
+_SIMULATED_ONLY: Final = (
     "not calibrated for this camera but for the simulated cell (embodied-iqa gate calibrate)"
 )
 
@@ -36,9 +43,10 @@ class Gate:
     It keeps the newest lease of each camera: `allows` says whether the robot may move. Threads may share it.
 
     Args:
-        calibration: File of `embodied-iqa gate calibrate` or `gate fit`; None for that of the simulated cell,
-            which knows nothing of another camera: the reason of each verdict says so then, also of a PASS. It
-            says likewise where a fitted judge has no fit for the camera and size, and statistics judge.
+        calibration: File of `embodied-iqa gate calibrate` or `gate fit`; with None every image is measured
+            and rejected, since nothing is known of its camera. ``"simulated"`` is that of the simulated
+            cell, for its images alone: the reason of each verdict says so, also of a PASS. It says likewise
+            where a fitted judge has no fit for the camera and size, and statistics judge.
         options: Rules of the gate, such as the number of bad frames that give HOLD.
         judge: ``statistics``, ``learned`` or ``metric:NAME``; empty: that of the rules.
         policy: Subject that decides on the images. A learned judge with a second stage for it also judges
@@ -61,8 +69,10 @@ class Gate:
             raise UsageError("wrong options", expected="GateOptions(lease=...)", got=type(options).__name__)
         if judge:
             options = replace(options, kind=parse_judge(judge))
-        self._note = _UNCALIBRATED if calibration is None else ""
+        self._note = _SIMULATED_ONLY if calibration == SIMULATED else ""
         if calibration is None:
+            file = GateFile(Path(), ())
+        elif calibration == SIMULATED:
             file = shared_gate_file(SHIPPED_CALIBRATION)
         else:
             file = load_gate_file(Path(calibration))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from embodied_iqa.base.config import check_ranges, ranged
+from embodied_iqa.base.config import check_fields, ranged
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.units import SECOND_NS
 
@@ -24,7 +24,7 @@ class LeaseOptions:
         window_s: Lead of simulated time over the oldest frame without a verdict [s].
 
     Raises:
-        UsageError: A time is out of its range, or two times contradict each other.
+        UsageError: A time is none or out of its range, or two times contradict each other.
     """
 
     ttl_s: float = ranged(0.12, 0.001, 1.0)
@@ -35,7 +35,7 @@ class LeaseOptions:
     window_s: float = ranged(0.016, 0.0, 1.0)
 
     def __post_init__(self) -> None:
-        check_ranges(self)
+        check_fields(self)
         _at_most(
             "ttl_s", self.ttl_s, "longest_s", self.longest_s, "the arm would end a lease before its time"
         )

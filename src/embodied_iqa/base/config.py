@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import functools
 import inspect
 import math
+import numbers
 import re
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -178,6 +180,39 @@ def former_names(config_class: typing.Any) -> dict[str, str]:
         if dataclasses.is_dataclass(hint) and _PARSE not in field.metadata:
             found |= {f"{field.name}.{old}": f"{field.name}.{new}" for old, new in former_names(hint).items()}
     return found
+
+
+def check_fields(config: typing.Any) -> None:
+    """Check a configuration that Python code made, for its ``__post_init__``; words become enums.
+
+    Raises:
+        UsageError: A field is of another type or out of range.
+    """
+    own: typing.Any = type(config)
+    for name, kind in _field_kinds(own).items():
+        value = getattr(config, name)
+        if isinstance(kind, Parameter):
+            object.__setattr__(config, name, _checked(kind, _python_number(value), own.__name__))
+        elif not isinstance(value, kind):
+            raise UsageError(f"wrong {name}", expected=f"{kind.__name__}(...)", got=type(value).__name__)
+
+
+def _python_number(value: object) -> object:
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        return value
+    return int(value) if isinstance(value, numbers.Integral) else float(value)
+
+
+@functools.cache
+def _field_kinds(config_class: type) -> Mapping[str, Parameter | type]:
+    """Return what each field of a class holds: a parameter, or a configuration."""
+    known = {parameter.name: parameter for parameter in parameters_of(config_class)}
+    hints = typing.get_type_hints(config_class)
+    return {
+        field.name: known.get(field.name, hints[field.name])
+        for field in dataclasses.fields(config_class)
+        if _UNSET not in field.metadata
+    }
 
 
 def check_ranges(config: typing.Any) -> None:

@@ -7,11 +7,12 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from embodied_iqa import Gate, GateOptions, LeaseOptions, UsageError
+from embodied_iqa import Gate, GateOptions, InputError, LeaseOptions, UsageError
 from embodied_iqa.arm.verdict import GateMode, Verdict
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.quality.gate.bounds import Bounds
@@ -45,11 +46,22 @@ def test_the_robot_may_move_until_the_lease_of_the_newest_image_ends(file: Path)
     assert "exposure" in gate.permission(1010 * MS).reason
 
 
-def test_without_a_calibration_of_its_own_every_verdict_says_so(
+def test_without_a_calibration_every_image_is_measured_and_rejected() -> None:
+    gate = Gate()
+    for stamp_ms in (1000, 1010):
+        quality = gate.judge(GOOD, "top", stamp_ms * MS)
+        assert (quality.verdict, quality.statistics is None) == (Verdict.REJECT, False)
+        assert "the top camera is not calibrated at 64x48" in quality.reason
+        assert not gate.allows(stamp_ms * MS)
+    with pytest.raises(InputError, match="no calibration for the judge learned"):
+        Gate(judge="learned")
+
+
+def test_every_verdict_of_the_simulated_cells_calibration_says_so(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("embodied_iqa.api.gate.SHIPPED_CALIBRATION", str(file))
-    gate, note = Gate(), "not calibrated for this camera"
+    gate, note = Gate("simulated"), "not calibrated for this camera"
     found = [gate.judge(image, "top", (1000 + at) * MS) for at, image in enumerate((GOOD, DARK))]
     assert [one.verdict for one in found] == [Verdict.PASS, Verdict.REJECT]
     assert [note in one.reason for one in found] == [True, True]
@@ -67,6 +79,35 @@ def test_images_of_one_time_are_judged_together_and_all_have_to_pass(file: Path)
     assert not gate.allows(1400 * MS)
     assert gate.allows(1400 * MS, ["top"])
     assert not gate.allows(1400 * MS, ["top", "side"]), "the side camera has never been seen"
+
+
+@pytest.mark.parametrize(
+    ("rules", "message"),
+    [
+        ({"mode": "onn"}, r"mode in GateOptions; got 'onn'; did you mean on\?; available: on, shadow, off"),
+        ({"mode": None}, "mode in GateOptions; available: on, shadow, off"),
+        ({"mode": True}, "mode in GateOptions; got True"),
+        ({"kind": "lerned"}, "unknown judge; expected statistics, learned or metric:NAME"),
+        ({"trip_frames": 0}, "trip_frames in GateOptions; expected 1 to 100; got 0"),
+        ({"trip_frames": 3.5}, "trip_frames in GateOptions; expected a value of type int"),
+        ({"reset_gap_ms": -5}, "reset_gap_ms in GateOptions; expected 1 to 60000"),
+        ({"lease": 0.2}, r"wrong lease; expected LeaseOptions\(\.\.\.\); got 'float'"),
+        ({"repair": True}, r"wrong repair; expected RepairOptions\(\.\.\.\); got 'bool'"),
+    ],
+)
+def test_rules_that_are_none_are_refused(rules: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        GateOptions(**rules)
+
+
+@pytest.mark.parametrize("mode", ["on", GateMode.ON])
+def test_a_mode_may_be_its_word(file: Path, mode: Any) -> None:
+    gate = Gate(file, GateOptions(mode=mode, trip_frames=np.int64(3), reset_gap_ms=np.float32(500)))
+    assert gate.judge(DARK, "top", 1000 * MS).verdict is Verdict.REJECT
+    assert not gate.allows(1000 * MS)
+    shadow = Gate(file, GateOptions(mode=str(GateMode.SHADOW)))  # type: ignore[arg-type] # a word
+    shadow.judge(DARK, "top", 1000 * MS)
+    assert shadow.allows(1000 * MS)
 
 
 def test_options_of_another_class_are_refused(file: Path) -> None:
@@ -114,6 +155,6 @@ def test_threads_share_a_gate_as_if_they_took_turns(file: Path) -> None:
 def test_the_gate_needs_neither_ros_nor_torch() -> None:
     code = (
         "import sys; sys.modules |= dict.fromkeys(('rclpy', 'torch', 'mujoco', 'pyarrow'))\n"
-        "import embodied_iqa; embodied_iqa.Gate()"
+        "import embodied_iqa; embodied_iqa.Gate('simulated')"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from embodied_iqa.arm.lease_options import LeaseOptions
 from embodied_iqa.arm.verdict import GateLease, GateMode, Verdict
-from embodied_iqa.base.config import parsed, ranged
+from embodied_iqa.base.config import check_fields, parsed, ranged
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.units import MILLISECOND_NS
 from embodied_iqa.imaging.images.frame import View
@@ -63,9 +63,10 @@ class GateOptions:
 
     def obeyed(self, verdict: Verdict) -> Verdict:
         """Return the verdict that binds the arm."""
-        return verdict if self.mode is GateMode.ON else Verdict.PASS
+        return Verdict.PASS if self.mode in {GateMode.SHADOW, GateMode.OFF} else verdict
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if self.trip_frames > self.window_frames:
             raise UsageError(
                 "trip_frames cannot exceed window_frames",

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.arm.verdict import Verdict
-from embodied_iqa.base.config import ranged
+from embodied_iqa.base.config import check_fields, ranged
 from embodied_iqa.base.errors import first_line
 from embodied_iqa.base.units import MILLISECOND_NS
 from embodied_iqa.imaging.images.frame import View
@@ -32,12 +32,18 @@ class RepairOptions:
             white_balance and deblock, which hide wrong hues and moved blocks from the statistics.
         max_steps: Most repairs of one image, each followed by a judgement.
         time_limit_ms: A repair that takes longer is not used [ms, real time].
+
+    Raises:
+        UsageError: A field is of another type or out of its range.
     """
 
     enabled: bool = False
     allowed: tuple[Repair, ...] = (Repair.EXPOSURE, Repair.DENOISE, Repair.SHARPEN)
     max_steps: int = ranged(2, 1, 5)
     time_limit_ms: float = ranged(50.0, 1.0, 1000.0)
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 def judge_repaired(

@@ -79,8 +79,8 @@ def resolve(
     merged: dict[str, dict[str, object]] = {name: {} for name in _CLASSES}
     paths = (shared_file(_DEFAULT_FILE), *files)
     layers = [(values_by_node(path, parameters_by_node(), namespace), path.parent) for path in paths]
-    layers.insert(1, (_overrides_by_node(defaults or {}), Path()))
-    for layer, folder in (*layers, (_overrides_by_node(overrides or {}), Path())):
+    layers.insert(1, (overrides_by_node(defaults or {}), Path()))
+    for layer, folder in (*layers, (overrides_by_node(overrides or {}), Path())):
         _merge(merged, layer)
         _locate_calibration(merged["gate_node"], folder)
     qos = {name: take_qos_overrides(name, values) for name, values in merged.items()}
@@ -292,7 +292,12 @@ def _merge(merged: dict[str, dict[str, object]], layer: dict[str, dict[str, obje
         merged[node].update(values)
 
 
-def _overrides_by_node(overrides: Mapping[str, object]) -> dict[str, dict[str, object]]:
+def overrides_by_node(overrides: Mapping[str, object]) -> dict[str, dict[str, object]]:
+    """Return values by node and parameter of values by ``node.parameter``.
+
+    Raises:
+        UsageError: An unknown node.
+    """
     found: dict[str, dict[str, object]] = {}
     for name, value in overrides.items():
         node, dot, parameter = name.partition(".")

@@ -20,7 +20,12 @@ from embodied_iqa.quality.gate.judge import GateOptions
 from embodied_iqa.quality.gate.judgement import JudgeChoice, JudgeKind
 from embodied_iqa.runs.graph.lease_parameters import link_nodes
 from embodied_iqa.runs.graph.node_sections import values_by_node
-from embodied_iqa.runs.graph.node_table import nodes_with, parameters_by_node, resolve
+from embodied_iqa.runs.graph.node_table import (
+    nodes_with,
+    overrides_by_node,
+    parameters_by_node,
+    resolve,
+)
 from embodied_iqa.runs.graph.parameters import GateParameters, GraphParameters, VlaParameters, VlmParameters
 
 _GATE: Final = "gate_node."
@@ -236,9 +241,9 @@ def _file_of(calibration: str) -> Path | None:
 
 def _named_by_user(files: Sequence[Path], overrides: Mapping[str, object], namespace: str) -> set[str]:
     """Return the names of the parameters that a file or an override sets; leases are linked."""
-    named = set(overrides)
-    for path in files:
-        layer = values_by_node(path, parameters_by_node(), namespace)
+    files_layers = [values_by_node(path, parameters_by_node(), namespace) for path in files]
+    named: set[str] = set()
+    for layer in (*files_layers, overrides_by_node(overrides)):
         link_nodes(layer)
         named |= {f"{node}.{name}" for node, values in layer.items() for name in values}
     return named

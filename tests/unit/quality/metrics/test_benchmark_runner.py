@@ -155,6 +155,11 @@ def test_generalization_is_reported_beside_what_the_labels_allow(
     rows = {(row.study, row.metric): row for row in whole[1].unseen if row.target is Target.DECISION}
     assert len(whole[1].unseen) == 2 * len(rows) == 2 * 3 * 4
     assert rows[Unseen.TYPES, TRAINED].srcc == pytest.approx(1)
+    psnr = rows[Unseen.CAMERA, "psnr"]
+    assert psnr.low is not None
+    assert psnr.high is not None
+    assert psnr.srcc is not None
+    assert psnr.low < psnr.srcc < psnr.high
     subject = rows[Unseen.SUBJECT, TRAINED]
     assert subject.folds == 10
     assert subject.labels is not None
@@ -236,6 +241,21 @@ def test_the_version_of_a_metric_follows_its_files_not_their_place(
     assert resolving.described("trained:~/first")[1] == before[0]
     (tmp_path / "second" / "network.onnx").write_bytes(b"other")
     assert resolving.described(names[1])[1] != before[1]
+
+
+def test_the_version_of_a_peer_follows_its_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resolving, "metric_by_name", lambda _: Truth())
+
+    def version(name: str, folder: str, weights: bytes) -> str:
+        file = tmp_path / folder / "best.pth"
+        file.parent.mkdir(exist_ok=True)
+        file.write_bytes(weights)
+        return resolving.described(f"pyiqa:{name}@{file}")[1]
+
+    first = version("cnniqa", "first", b"weights")
+    assert version("cnniqa", "second", b"weights") == first
+    assert version("cnniqa", "first", b"other") != first
+    assert version("dbcnn", "first", b"weights") != first
 
 
 def test_another_plan_in_a_used_folder_is_refused_by_name(

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from embodied_iqa.data.analysis.resampling import References
+from embodied_iqa.data.analysis.resampling import References, interval_of
 from embodied_iqa.quality.metrics.benchmark.benchmark_statistics import FEWEST_PAIRS, Statistic, statistics
-from embodied_iqa.quality.metrics.benchmark.bootstrap import compare
+from embodied_iqa.quality.metrics.benchmark.bootstrap import compare, resampled_srcc
 from embodied_iqa.quality.metrics.benchmark.logistic import Logistic, fit_logistic
 
 NAMES = list(Statistic)
@@ -136,3 +136,29 @@ def test_values_of_differently_trained_metrics_are_not_ranked_together() -> None
               for values, rows in zip(by_split, (first, ~first), strict=True)]  # fmt: skip
     assert found.differences[0].value == pytest.approx(1 - np.mean(halves))
     assert found.differences[0].certain
+
+
+def test_the_interval_over_folds_is_that_of_the_mean_on_repeated_rows() -> None:
+    rng = np.random.default_rng(5)
+    ids = np.repeat([f"reference-{number:02d}" for number in range(15)], 6)
+    references = References.drawn(ids, draws=30, seed=1)
+    tested = [np.arange(90) < 60, np.arange(90) >= 30]
+    opinions = [rng.normal(size=90), rng.normal(size=90)]
+    values = [opinion + rng.normal(size=90) for opinion in opinions]
+    folds = [np.where(rows, column, np.nan) for rows, column in zip(tested, values, strict=True)]
+    found = resampled_srcc(folds, opinions, references)
+
+    def mean_srcc(weights: np.ndarray) -> float:
+        times = weights[references.index].astype(int)
+        each = [
+            stats.spearmanr(np.repeat(column[rows], times[rows]), np.repeat(opinion[rows], times[rows]))[0]
+            for column, opinion, rows in zip(values, opinions, tested, strict=True)
+        ]
+        return float(np.mean(each))
+
+    assert found.srcc == pytest.approx(mean_srcc(np.ones(15)))
+    np.testing.assert_allclose(found.draws, [mean_srcc(weights) for weights in references.weights])
+    assert found.interval == interval_of(found.draws)
+    assert (found.pairs, found.references) == (90, 15)
+    few = [np.where(np.arange(90) < 48, column, np.nan) for column in values]
+    assert np.isnan(resampled_srcc(few, opinions, references).interval).all()

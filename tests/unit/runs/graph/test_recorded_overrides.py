@@ -91,3 +91,15 @@ def test_a_playback_in_a_namespace_takes_the_sections_of_its_nodes(
     here = recorded_graph.graph_of_recording(recording, (path,), namespace="/cell1").graph
     other = recorded_graph.graph_of_recording(recording, (path,), namespace="/cell2").graph
     assert [str(graph.gate_node.judge.kind) for graph in (here, other)] == ["statistics", "learned"]
+
+
+def test_a_lease_named_at_any_node_replaces_that_of_the_recording(monkeypatch: pytest.MonkeyPatch) -> None:
+    def ttl_s(**overrides: object) -> float:
+        values = {name.replace("__", "."): value for name, value in overrides.items()}
+        graph = recorded_graph.graph_of_recording(Path("trial.mcap"), overrides=values).graph
+        return graph.gate_node.judge.lease.ttl_s
+
+    record(monkeypatch, gate_node__judge__lease__ttl_s="0.45")
+    assert ttl_s() == 0.45
+    assert ttl_s(gate_node__judge__lease__ttl_s=0.3) == 0.3
+    assert ttl_s(arm_node__controller__lease__ttl_s=0.3) == 0.3

@@ -18,16 +18,19 @@ def unseen_chapter(results: BenchmarkResults) -> Chapter:
             Column("Unseen", name="study"): lambda row: str(row.study),
             Column("Score", name="target"): lambda row: str(row.target),
             Column("SRCC unseen", 3, SRCC_RANGE): lambda row: row.srcc,
+            Column("Low", 3): lambda row: row.low,
+            Column("High", 3): lambda row: row.high,
             Column("Spread", 3): lambda row: row.spread,
             Column("SRCC seen", 3, SRCC_RANGE): lambda row: row.seen,
             Column("AUC unseen", 3): lambda row: row.auc,
             Column("Labels agree", 3): lambda row: row.labels,
             Column("Folds"): lambda row: row.folds,
         },
-        "Types: six distortions at a time left out of the training. Subject: trained on the opinion of some "
-        "subjects, tested on that of the others; labels agree: SRCC between the two opinions. Camera: "
-        "one view left out. Seen: the same metrics on held-out references with nothing else unseen. Metrics "
-        "that are not trained are tested on the same pairs.",
+        "SRCC unseen: mean over the folds; low and high: its 95 % interval from drawing whole references "
+        "again; spread: over the folds. Types: six distortions at a time left out of the training. Subject: "
+        "trained on the opinion of some subjects, tested on that of the others; labels agree: SRCC between "
+        "the two opinions. Camera: one view left out. Seen: the same metrics on held-out references with "
+        "nothing else unseen. Metrics that are not trained are tested on the same pairs.",
         name="unseen",
     )
     command = "" if results.unseen else "embodied-iqa benchmark DB --out DIR --unseen types,subject,camera"

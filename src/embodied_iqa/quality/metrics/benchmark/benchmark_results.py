@@ -119,6 +119,8 @@ class UnseenRow:
         labels: SRCC between the opinions learned and predicted, for unseen subjects: what a metric that
             learned perfectly would reach.
         by_fold: SRCC on the unseen pairs of each fold.
+        low: Lower end of the 95 % interval of `srcc`, from drawing references; None without one.
+        high: Upper end.
     """
 
     metric: str
@@ -132,6 +134,8 @@ class UnseenRow:
     auc: Number
     labels: Number
     by_fold: dict[str, Number]
+    low: Number = None
+    high: Number = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,13 +93,15 @@ def compare(
         scores: ``(N,)``.
         references: Drawn references; the same draw for all metrics and splits.
     """
+    whole = [scores] * len(by_split)
     found = [
-        _of_metric([values[:, at] for values in by_split], scores, references) for at in range(len(metrics))
+        resampled_srcc([values[:, at] for values in by_split], whole, references)
+        for at in range(len(metrics))
     ]
     srcc, draws = np.array([one.srcc for one in found]), np.stack([one.draws for one in found], axis=1)
     order = sorted(range(len(metrics)), key=lambda at: (np.isnan(srcc[at]), -srcc[at], metrics[at]))
     ranks = tuple(
-        Rank(metrics[at], found[at].srcc, *interval_of(draws[:, at]), found[at].pairs, found[at].references)
+        Rank(metrics[at], found[at].srcc, *found[at].interval, found[at].pairs, found[at].references)
         for at in order
     )
     differences = tuple(
@@ -111,24 +113,43 @@ def compare(
 
 
 @dataclass(frozen=True, slots=True)
-class _Resampled:
-    """A metric's SRCC, ``(draws,)`` of it from drawn references, and the number of rows behind it."""
+class Resampled:
+    """SRCC of one metric, mean over the folds, and of drawn references.
+
+    Attributes:
+        srcc: NaN if undefined.
+        draws: ``(draws,)`` NaN for fewer than `FEWEST_REFERENCES`.
+        pairs: Number of pairs behind it, each counted once.
+        references: Number of references behind it.
+    """
 
     srcc: float
     draws: Array
     pairs: int
     references: int
 
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Ends of the 95 % interval; NaN without one."""
+        return interval_of(self.draws)
 
-def _of_metric(by_split: Sequence[Array], scores: Array, references: References) -> _Resampled:
+
+def resampled_srcc(by_fold: Sequence[Array], scores: Sequence[Array], references: References) -> Resampled:
+    """Return the SRCC of a metric on the rows of each fold where it and the score are finite.
+
+    Args:
+        by_fold: Of each fold ``(N,)``, higher is better; NaN for pairs that the fold does not test.
+        scores: Of each fold ``(N,)``.
+        references: Drawn references; the same draw for all folds.
+    """
     from scipy.stats import rankdata  # noqa: PLC0415 - slow to import, and not for --help
 
-    found, draws, used = list[float](), list[Array](), np.zeros(len(scores), np.bool_)
-    for values in by_split:
-        rows = np.isfinite(values) & np.isfinite(scores)
+    found, draws, used = list[float](), list[Array](), np.zeros(len(references.index), np.bool_)
+    for values, opinion in zip(by_fold, scores, strict=True):
+        rows = np.isfinite(values) & np.isfinite(opinion)
         if rows.sum() < FEWEST_PAIRS:
             continue
-        columns, index = np.stack([values[rows], scores[rows]], axis=1), references.index[rows]
+        columns, index = np.stack([values[rows], opinion[rows]], axis=1), references.index[rows]
         srcc = float(pearson(rankdata(columns[:, :1], axis=0), rankdata(columns[:, 1]))[0])
         if np.isfinite(srcc):
             found.append(srcc)
@@ -137,7 +158,7 @@ def _of_metric(by_split: Sequence[Array], scores: Array, references: References)
     count = len(np.unique(references.index[used]))
     undefined = np.full(len(references.weights), np.nan)
     drawn = finite_means(np.stack(draws), axis=0) if draws and count >= FEWEST_REFERENCES else undefined
-    return _Resampled(finite_mean(np.array(found)), drawn, int(used.sum()), count)
+    return Resampled(finite_mean(np.array(found)), drawn, int(used.sum()), count)
 
 
 def _draws(columns: Array, index: NDArray[np.int64], weights: Array) -> Array:

@@ -19,13 +19,15 @@ from embodied_iqa.quality.metrics.metric import MetricInfo
 from embodied_iqa.quality.metrics.trainable import Trainable
 
 _MOST_FILES: Final = 1000
+_PYIQA: Final = "pyiqa:"
 
 
 def described(name: str) -> tuple[MetricInfo, str]:
     """Return a metric's description, and a hash of what its values depend on: files and this package.
 
-    Files are those of a folder or file in the name (`trained:DIR`, `trained:DIR#calibrated`), of a trained
-    metric of this package, or the user's module. Where they are does not matter.
+    Files are those of a folder or file in the name (`trained:DIR`, `trained:DIR#calibrated`,
+    `pyiqa:NAME@FILE`), of a trained metric of this package, or the user's module. Where they are does not
+    matter.
 
     Raises:
         UsageError: Unknown metric.
@@ -34,23 +36,30 @@ def described(name: str) -> tuple[MetricInfo, str]:
     metric = metric_by_name(name)
     info = metric.info
     close_metric(metric)
-    files = _files(name)
-    if files and not name.startswith(PREFIX):
-        name = f"{name.partition(':')[0]}#{name.partition('#')[2]}"
+    name, place = _place_of(name)
+    files = [] if place is None else _hashes(place)
     description = repr(unstructure(replace(info, name=name)))
     return info, digest_of("metric", name, __version__, description, files)
 
 
-def _files(name: str) -> list[tuple[str, str]]:
+def _place_of(name: str) -> tuple[str, Path | None]:
+    """Return the name without the place of its files, and that place; None where it has none."""
     if name.startswith(PREFIX):
         module = load(name.removeprefix(PREFIX).partition(":")[0])
-        path = Path(getattr(module, "__file__", None) or "")
-    elif (folder := model_folder(name)) is not None:
-        path = folder
-    else:
-        path = Path(name.partition(":")[2].partition("#")[0])
-    if path == Path() or not path.exists():
-        return []
+        own = getattr(module, "__file__", None)
+        return name, None if own is None else Path(own)
+    if name.startswith(_PYIQA):
+        bare, at, weights = name.partition("@")
+        return bare, Path(weights) if at else None
+    kind, _, rest = name.partition(":")
+    folder, _, variant = rest.partition("#")
+    place = model_folder(name) or Path(folder)
+    if place == Path() or not place.exists():
+        return name, None
+    return f"{kind}#{variant}", place
+
+
+def _hashes(path: Path) -> list[tuple[str, str]]:
     if path.is_file():
         return [(path.name, sha256_of(path))]
     files = sorted(file for file in path.rglob("*") if file.is_file())

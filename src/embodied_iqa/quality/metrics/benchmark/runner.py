@@ -206,7 +206,7 @@ def _compare(
         tuple(scores),
         tuple(ranks),
         tuple(differences),
-        tuple(_unseen(work, entries)),
+        tuple(_unseen(work, entries, references)),
         tuple(_cross(store, work, entries)),
         (*(remark for target in work.targets for remark in target.remarks()), *_undefined(scores)),
         ESTIMATOR,
@@ -233,7 +233,7 @@ def _metric_row(entry: Entry) -> MetricRow:
     )
 
 
-def _unseen(work: BenchmarkWork, entries: Sequence[Entry]) -> Iterator[UnseenRow]:
+def _unseen(work: BenchmarkWork, entries: Sequence[Entry], references: References) -> Iterator[UnseenRow]:
     """Yield the studies of each score that is learned, tested on it and on wrong motion.
 
     Metrics that are used as they are have one row for each study and score.
@@ -242,7 +242,7 @@ def _unseen(work: BenchmarkWork, entries: Sequence[Entry]) -> Iterator[UnseenRow
     for (study, learned), folds in work.studies.items():
         fitting = [entry for entry in entries if "" in entry.values or entry.trained_on == learned]
         for target in work.tested_on(learned):
-            for row in unseen_rows(fitting, target, study, folds):
+            for row in unseen_rows(fitting, target, study, folds, references):
                 if (row.metric, row.study, row.target) not in done:
                     done.add((row.metric, row.study, row.target))
                     yield row

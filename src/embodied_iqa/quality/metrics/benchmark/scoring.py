@@ -21,7 +21,7 @@ from embodied_iqa.quality.metrics.benchmark.benchmark_results import (
     number,
 )
 from embodied_iqa.quality.metrics.benchmark.benchmark_statistics import Statistic, statistics
-from embodied_iqa.quality.metrics.benchmark.bootstrap import compare
+from embodied_iqa.quality.metrics.benchmark.bootstrap import compare, resampled_srcc
 from embodied_iqa.quality.metrics.benchmark.entries import Entry
 from embodied_iqa.quality.metrics.benchmark.folds import Fold
 from embodied_iqa.quality.metrics.benchmark.logistic import fit_logistic
@@ -101,11 +101,16 @@ def comparison_rows(
 
 
 def unseen_rows(
-    entries: Sequence[Entry], target: TargetScores, study: Unseen, folds: Sequence[Fold]
+    entries: Sequence[Entry],
+    target: TargetScores,
+    study: Unseen,
+    folds: Sequence[Fold],
+    references: References,
 ) -> Iterator[UnseenRow]:
-    """Yield a row for each metric: unseen against seen, mean over the folds."""
+    """Yield a row for each metric: unseen against seen, mean over the folds, interval over the references."""
     parts = np.full((2, len(folds), len(entries), len(Statistic)), np.nan)
     labels = np.full(len(folds), np.nan)
+    tested, opinions = list[Array](), list[Array]()
     for at, fold in enumerate(folds):
         values = np.stack([entry.on(fold) for entry in entries], axis=1)
         learned, predicted = target.opinion(fold.train_subjects), target.opinion(fold.test_subjects)
@@ -113,10 +118,13 @@ def unseen_rows(
             parts[side, at] = statistics(values[rows], np.full(values[rows].shape, np.nan), scores[rows])
         if fold.test_subjects:
             labels[at] = srcc(learned[fold.test], predicted[fold.test]).value
+        tested.append(np.where(fold.test[:, None], values, np.nan))
+        opinions.append(predicted)
     mean, spread = _mean_and_spread(parts.swapaxes(0, 1))
     agreed = _mean_and_spread(labels)[0]
     for column, entry in enumerate(entries):
         by_fold = parts[0, :, column, _SRCC]
+        low, high = resampled_srcc([values[:, column] for values in tested], opinions, references).interval
         yield UnseenRow(
             entry.name,
             entry.trained_on,
@@ -129,6 +137,8 @@ def unseen_rows(
             number(mean[0, column, _AUC]),
             number(float(agreed)),
             {fold.title: number(value) for fold, value in zip(folds, by_fold.tolist(), strict=True)},
+            number(low),
+            number(high),
         )
 
 
