@@ -227,6 +227,8 @@ class Recorder:
             f"{OURS}/ActionChunk",
             stamp,
             view=str(self.views[0]),
+            other_views=[str(view) for view in self.views[1:]],
+            other_stamps=[self.types.time(stamp) for _ in self.views[1:]],
             source=int(source),
             sequence=self.sequence,
             step=1,

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from embodied_iqa_msgs.msg import ActionChunk as ChunkMessage
 from embodied_iqa_msgs.msg import DistortionSpec as SpecMessage
 from embodied_iqa_msgs.msg import TrialEvent
 from hypothesis import given
@@ -37,6 +38,7 @@ from embodied_iqa.live.ros.conversion import (
     lease_of,
     lease_to_msg,
     ns_of,
+    other_frames_of,
     pose_of,
     spec_of,
     spec_to_msg,
@@ -172,6 +174,14 @@ def test_increments_are_preserved_bit_for_bit(status: ChunkStatus) -> None:
     message = wire(chunk_to_msg(ActionChunk(status, increments, "why", (3.5, 4.0), 0.7)))
     assert increments_of(message).tobytes() == increments.tobytes()
     assert (message.target_u, message.target_v, message.seen, message.reason) == (3.5, 4.0, 0.7, "why")
+
+
+def test_the_other_images_of_a_decision_are_named_with_their_stamps() -> None:
+    message = ChunkMessage(other_views=["side", "wrist"], other_stamps=[time_of(5), time_of(7 * SECOND_NS)])
+    assert other_frames_of(wire(message)) == ((View.SIDE, 5), (View.WRIST, 7 * SECOND_NS))
+    message.other_stamps = message.other_stamps[:1]
+    with pytest.raises(ValueError, match="zip"):
+        other_frames_of(message)
 
 
 def test_an_empty_chunk_without_a_target_is_preserved() -> None:

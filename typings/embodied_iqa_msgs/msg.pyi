@@ -16,6 +16,8 @@ class ActionChunk:
     STATUS_FAILED: ClassVar[int]
     header: Header
     view: str
+    other_views: list[str]
+    other_stamps: list[Time]
     source: int
     status: int
     sequence: int
@@ -45,6 +47,8 @@ class ActionChunk:
         *,
         header: Header = ...,
         view: str = ...,
+        other_views: list[str] = ...,
+        other_stamps: list[Time] = ...,
         source: int = ...,
         status: int = ...,
         sequence: int = ...,

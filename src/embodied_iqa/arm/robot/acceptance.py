@@ -149,18 +149,21 @@ def _why_stale(options: ControllerOptions, state: ControllerState, goal: ArmGoal
         return f"the goal's frame is {-age_ms:.0f} ms in the future"
     if now_ns - goal.frame_stamp_ns > options.max_frame_age_ns:
         return f"the goal's frame is {age_ms:.0f} ms old, at most {options.max_frame_age_ns / 1e6:.0f} ms"
-    if goal.frame_stamp_ns < state.oldest_frame_ns:
+    if min(stamp_ns for _, stamp_ns in goal.frames) < state.oldest_frame_ns:
         return f"the goal's frame was taken before {state.oldest_frame_event}"
     return None
 
 
 def _why_denied(state: ControllerState, goal: ArmGoal) -> str | None:
-    lease = state.book.of_frame(goal.view, goal.frame_stamp_ns)
-    if lease is None:
-        return f"the gate has not leased the goal's {goal.view} frame"
-    if lease.verdict is not Verdict.PASS:
-        return _verdict_on("goal's frame", lease)
-    if not lease.needs_decision:
+    needs_decision = False
+    for view, stamp_ns in goal.frames:
+        lease = state.book.of_frame(view, stamp_ns)
+        if lease is None:
+            return f"the gate has not leased the goal's {view} frame"
+        if lease.verdict is not Verdict.PASS:
+            return _verdict_on(f"goal's {view} frame", lease)
+        needs_decision |= lease.needs_decision and view == goal.view
+    if not needs_decision:
         return None
     own = state.book.of_frame(goal.view, goal.frame_stamp_ns, goal.sequence)
     if own is None:

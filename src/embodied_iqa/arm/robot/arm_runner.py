@@ -25,6 +25,7 @@ from embodied_iqa.arm.robot.messages import (
 from embodied_iqa.arm.robot.state import ControllerState
 from embodied_iqa.arm.verdict import GateLease
 from embodied_iqa.base.units import SECOND_NS
+from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.imaging.images.state_history import StateHistory
 
 _LEASES_KEPT: Final = 32
@@ -193,19 +194,26 @@ class ArmRunner:
         goal = self._goal
         if goal is None:
             return None
-        place = (goal.view, goal.frame_stamp_ns)
-        verdicts = [lease for lease in self._judged if (lease.view, lease.frame_stamp_ns) == place]
-        is_judged = any(
-            not lease.needs_decision or any(other.decision == goal.sequence for other in verdicts)
-            for lease in verdicts
-            if lease.decision is None
-        )
-        if not is_judged and now_ns - goal.frame_stamp_ns < self._controller.options.lease.wait_ns:
+        if (
+            not all(self._is_judged(goal, *frame) for frame in goal.frames)
+            and now_ns - goal.frame_stamp_ns < self._controller.options.lease.wait_ns
+        ):
             return None
         self._goal = None
         if self._controller.options.horizon.is_receding and not goal.whole:
             return replace(goal, q_frame_rad=self._commanded_at(goal.frame_stamp_ns))
         return goal
+
+    def _is_judged(self, goal: ArmGoal, view: View, stamp_ns: int) -> bool:
+        """Return whether the verdict on a frame of the goal is there, and that on the decision if need be."""
+        verdicts = [lease for lease in self._judged if (lease.view, lease.frame_stamp_ns) == (view, stamp_ns)]
+        return any(
+            not lease.needs_decision
+            or view != goal.view
+            or any(other.decision == goal.sequence for other in verdicts)
+            for lease in verdicts
+            if lease.decision is None
+        )
 
     def _commanded_at(self, stamp_ns: int) -> NDArray[np.float64] | None:
         """Return the commanded joints at a stamp; None before the arm was armed."""

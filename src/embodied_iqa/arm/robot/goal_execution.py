@@ -19,7 +19,7 @@ def advance_run(options: ControllerOptions, state: ControllerState, run: Run, no
     """Advance the goal by one tick; the joint command follows from the new progress."""
     if run.abandoned:
         return _brake_out(options, state, run, now_ns), ()
-    permission = state.book.permission(run.goal.view, now_ns)
+    permission = state.book.permission((view for view, _ in run.goal.frames), now_ns)
     held_ns = 0 if run.held_since_ns is None else now_ns - run.held_since_ns
     if permission.verdict is Verdict.REJECT:
         # a frame by a clock that is far ahead refuses goals no longer than its verdict counts

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from embodied_iqa.arm.lease_options import LeaseOptions
-from embodied_iqa.arm.robot.leases import Permission, StopAhead, counts, judge_lease
+from embodied_iqa.arm.robot.leases import Permission, StopAhead, counts, judge_lease, worst_of
 from embodied_iqa.arm.verdict import GateLease, Verdict
 from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.imaging.images.frame import View
@@ -92,11 +92,7 @@ class LeaseWatch:
 
     def permission(self, views: Iterable[View], now: Moment) -> Permission:
         """Return whether a robot may move now: the worst of some cameras, HOLD without any."""
-        found = [self._permission(view, now) for view in views]
-        if not found:
-            return Permission(Verdict.HOLD, "no camera is judged", 0, 0)
-        worst = max(found, key=lambda one: one.verdict)
-        return min(found, key=lambda one: one.expires_ns) if worst.verdict is Verdict.PASS else worst
+        return worst_of(self._permission(view, now) for view in views)
 
     def _permission(self, view: View, now: Moment) -> Permission:
         newest = self._newest.get(view)

@@ -90,8 +90,11 @@ class LeaseBook:
         ahead += [StopAhead(one, now_ns, until_ns) for one in counting if one.frame_stamp_ns > now_ns]
         return LeaseBook(tuple(ordered), tuple(ahead))
 
-    def permission(self, view: View, now_ns: int) -> Permission:
-        """Return whether the arm may move on the newest judged frame of ``view``."""
+    def permission(self, views: Iterable[View], now_ns: int) -> Permission:
+        """Return whether the arm may move on the newest judged frames: the worst of some cameras."""
+        return worst_of(self._permission(view, now_ns) for view in views)
+
+    def _permission(self, view: View, now_ns: int) -> Permission:
         stops = [stop.lease for stop in self.ahead if stop.lease.view == view and stop.counts(now_ns)]
         latest = (one for one in reversed(self.leases) if one.view == view and one.decision is None)
         found = max((*stops, *islice(latest, 1)), key=_order, default=None)
@@ -113,6 +116,15 @@ class LeaseBook:
 def _order(lease: GateLease) -> tuple[int, Verdict]:
     """Of several leases the one on the newest frame counts, and of one frame the most severe."""
     return lease.frame_stamp_ns, lease.verdict
+
+
+def worst_of(permissions: Iterable[Permission]) -> Permission:
+    """Return the permission of several cameras together: PASS until the first of them ends; HOLD of none."""
+    found = tuple(permissions)
+    if not found:
+        return Permission(Verdict.HOLD, "no camera is judged", 0, 0)
+    worst = max(found, key=lambda one: one.verdict)
+    return min(found, key=lambda one: one.expires_ns) if worst.verdict is Verdict.PASS else worst
 
 
 def counts(lease: GateLease, now_ns: int) -> bool:

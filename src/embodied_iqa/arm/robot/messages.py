@@ -129,6 +129,7 @@ class ArmGoal:
         joints_rad: ``(K, 6)``, joints after each step, where it commands joints; else None. They are moved
             instead of the tool along the increments.
         whole: Executed to its end with a stop there, also where the horizon recedes; no goal continues it.
+        other_frames: Cameras and stamps of the other frames that the goal was decided on.
     """
 
     increments: NDArray[np.float64]
@@ -139,6 +140,12 @@ class ArmGoal:
     q_seen_rad: NDArray[np.float64] | None = None
     joints_rad: NDArray[np.float64] | None = None
     whole: bool = False
+    other_frames: tuple[tuple[View, int], ...] = ()
+
+    @property
+    def frames(self) -> tuple[tuple[View, int], ...]:
+        """Cameras and stamps of all frames behind the goal: the gate has to pass each."""
+        return ((self.view, self.frame_stamp_ns), *self.other_frames)
 
 
 @dataclass(frozen=True, slots=True)

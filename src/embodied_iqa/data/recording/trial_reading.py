@@ -145,7 +145,11 @@ def in_order(verdicts: Iterable[VerdictRecord]) -> tuple[VerdictRecord, ...]:
 
 def stamp_ns(message: Any) -> int:
     """Return the stamp of a message's header."""
-    return int(message.header.stamp.sec) * SECOND_NS + int(message.header.stamp.nanosec)
+    return _time_ns(message.header.stamp)
+
+
+def _time_ns(stamp: Any) -> int:
+    return int(stamp.sec) * SECOND_NS + int(stamp.nanosec)
 
 
 def _sort_in(streams: TrialStreams, topic: str, message: Any) -> None:
@@ -248,6 +252,7 @@ def _chunk(message: Any) -> ChunkRecord:
         latency_ms=float(message.latency_ms),
         q_rad=_joints(message, "joints", (6,)),
         joints_rad=_joints(message, "joint_targets", (len(rows), 6)),
+        other_frames=_other_frames(message),
     )
 
 
@@ -255,6 +260,12 @@ def _joints(message: Any, name: str, shape: tuple[int, ...]) -> NDArray[np.float
     """Return joint angles of a decision; None where it has none, as in recordings of earlier versions."""
     values = np.array(getattr(message, name, ()), dtype=np.float64)
     return values.reshape(shape) if values.size and values.size == math.prod(shape) else None
+
+
+def _other_frames(message: Any) -> tuple[tuple[View, int], ...]:
+    """Return cameras and stamps of a decision's other images; none in recordings of earlier versions."""
+    views, stamps = getattr(message, "other_views", ()), getattr(message, "other_stamps", ())
+    return tuple((View(view), _time_ns(stamp)) for view, stamp in zip(views, stamps, strict=True))
 
 
 def _motion(message: Any) -> MotionVerdict:

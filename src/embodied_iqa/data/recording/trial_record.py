@@ -65,6 +65,7 @@ class ChunkRecord:
         latency_ms: Time the decision took.
         q_rad: ``(6,)`` float64, joint angles in the observation; None where it had none.
         joints_rad: ``(K, 6)`` float64, see `world.protocols.ActionChunk`; None where it commands the tool.
+        other_frames: Cameras and stamps of the other images that it decided on.
     """
 
     stamp_ns: int
@@ -84,6 +85,7 @@ class ChunkRecord:
     latency_ms: float
     q_rad: NDArray[np.float64] | None = None
     joints_rad: NDArray[np.float64] | None = None
+    other_frames: tuple[tuple[View, int], ...] = ()
 
     @property
     def is_decision(self) -> bool:

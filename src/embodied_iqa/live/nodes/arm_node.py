@@ -31,6 +31,7 @@ from embodied_iqa.live.ros.conversion import (
     joints_to_msg,
     lease_of,
     ns_of,
+    other_frames_of,
     pose_of,
 )
 from embodied_iqa.live.ros.node import Health, ManagedNode, leave, main_of
@@ -247,7 +248,7 @@ def goal_of(message: ActionChunk) -> ArmGoal:
 
     Raises:
         UsageError: The name of the view is wrong.
-        ValueError: There are not six joints for each step.
+        ValueError: There are not six joints for each step, or not a stamp for each camera.
     """
     joints = joint_goal_of(message)
     goal = ArmGoal(
@@ -256,6 +257,7 @@ def goal_of(message: ActionChunk) -> ArmGoal:
         ns_of(message.header.stamp),
         message.sequence,
         whole=message.whole,
+        other_frames=other_frames_of(message),
     )
     return goal if joints is None else replace(goal, q_seen_rad=joints[0], joints_rad=joints[1])
 

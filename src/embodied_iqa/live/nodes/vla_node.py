@@ -22,7 +22,14 @@ from embodied_iqa.imaging.images.assembler import Source
 from embodied_iqa.imaging.images.frame import parse_view
 from embodied_iqa.imaging.images.message_geometry import matrix_from_pose
 from embodied_iqa.imaging.images.state_history import StateHistory
-from embodied_iqa.live.ros.conversion import chunk_to_msg, header_of, ns_of, optical_frame, pose_of
+from embodied_iqa.live.ros.conversion import (
+    chunk_to_msg,
+    header_of,
+    ns_of,
+    optical_frame,
+    pose_of,
+    time_of,
+)
 from embodied_iqa.live.ros.frames import FrameInput, tool_pose_of
 from embodied_iqa.live.ros.inference import NodeInference
 from embodied_iqa.live.ros.node import Health, ManagedNode, leave, main_of
@@ -274,6 +281,8 @@ def _message_of(record: ChunkRecord, task: str, pose: Pose) -> ActionChunk:
     message = chunk_to_msg(record)
     message.header = header_of(record.stamp_ns, optical_frame(record.view))
     message.view, message.source, message.task = str(record.view), int(record.source), task
+    message.other_views = [str(view) for view, _ in record.other_frames]
+    message.other_stamps = [time_of(stamp_ns) for _, stamp_ns in record.other_frames]
     message.sequence, message.step = record.sequence, record.step
     message.tool_pose, message.gripper = pose, record.gripper
     message.joints = [] if record.q_rad is None else record.q_rad.tolist()

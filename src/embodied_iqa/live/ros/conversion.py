@@ -301,6 +301,17 @@ def increments_of(chunk: ours.ActionChunk) -> NDArray[np.float64]:
     return np.array(rows, dtype=np.float64).reshape(-1, 7)
 
 
+def other_frames_of(chunk: ours.ActionChunk) -> tuple[tuple[View, int], ...]:
+    """Return cameras and stamps [ns] of the other images of a decision.
+
+    Raises:
+        UsageError: The name of a view is wrong.
+        ValueError: There is not one stamp for each.
+    """
+    pairs = zip(chunk.other_views, chunk.other_stamps, strict=True)
+    return tuple((parse_view(view), ns_of(stamp)) for view, stamp in pairs)
+
+
 def joint_goal_of(
     chunk: ours.ActionChunk,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:

@@ -129,6 +129,8 @@ class TrialOutput:
             "ActionChunk",
             chunk.stamp_ns,
             view=str(chunk.view),
+            other_views=[str(view) for view, _ in chunk.other_frames],
+            other_stamps=[self._types.time(stamp_ns) for _, stamp_ns in chunk.other_frames],
             source=int(chunk.source),
             status=_STATUSES[chunk.status],
             task=self._task,

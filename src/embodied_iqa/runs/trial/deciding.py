@@ -163,6 +163,7 @@ def chunk_record(info: SubjectInfo, request: DecisionRequest, outcome: Outcome[A
         latency_ms=outcome.latency_ms if chunk is None else outcome.model_ms,
         q_rad=request.q_rad if info.joints_of else None,
         joints_rad=None if chunk is None else chunk.joints_rad,
+        other_frames=tuple((view, request.stamp_ns) for view in info.views[1:]),
     )
 
 

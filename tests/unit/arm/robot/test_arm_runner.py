@@ -85,6 +85,20 @@ def test_a_goal_waits_for_the_verdict_on_its_frame(arm: Arm) -> None:
     assert [goal.outcome for goal in arm.tick()[0].goals] == [GoalOutcome.ACCEPTED]
 
 
+def test_a_goal_waits_for_the_verdicts_on_all_its_frames(arm: Arm) -> None:
+    arm.now_ns += TICK_NS
+    frames = ((View.WRIST, arm.now_ns - 1),)
+    row = np.array([[0.0, 0.0, 0.02, 0.0, 0.0, 0.0, 0.0]])
+    arm.runner.take_goal(ArmGoal(row, View.TOP, arm.now_ns, 1, other_frames=frames))
+    arm.lease(arm.now_ns)
+    arm.now_ns -= TICK_NS
+    assert not arm.tick(3)[-1].goals
+    stamp_ns = frames[0][1]
+    wrist = GateLease(View.WRIST, stamp_ns, Verdict.PASS, Verdict.PASS, stamp_ns + 120 * MILLISECOND_NS)
+    arm.runner.take_lease(replace(wrist, needs_decision=True))  # the decision is judged on its own frame
+    assert [goal.outcome for goal in arm.tick()[0].goals] == [GoalOutcome.ACCEPTED]
+
+
 def test_a_goal_whose_frame_is_never_judged_is_refused_after_a_while(arm: Arm) -> None:
     arm.now_ns += 1
     arm.goal()
@@ -196,7 +210,7 @@ def test_an_arm_that_a_clock_set_back_has_stopped_can_be_armed_again(arm: Arm) -
     (tick,) = arm.tick(leased=False)
     assert (tick.stop, tick.q_target_rad) == (None, None)
     arm.arm()
-    assert arm.runner.state.book.permission(View.TOP, arm.now_ns).reason == "no lease of the top view"
+    assert arm.runner.state.book.permission((View.TOP,), arm.now_ns).reason == "no lease of the top view"
     arm.tick()
     arm.goal(2)
     arm.tick(400)

@@ -107,7 +107,7 @@ def test_a_lease_is_not_believed_for_ever():
     bench.gate = False
     output = bench.tick(leases=(bench.lease(ttl_ns=3600 * 1000 * MS),))
     bench.run(130)
-    permission = bench.state.book.permission(View.WRIST, bench.now_ns)
+    permission = bench.state.book.permission((View.WRIST,), bench.now_ns)
     assert output.status.mode is ArmMode.EXECUTING
     assert permission.verdict is Verdict.HOLD
 

@@ -91,7 +91,7 @@ def test_nothing_is_executed_without_a_valid_lease(
         if now_ns <= max(ends_ns):
             valid_ns = now_ns
             continue
-        assert bench.state.book.permission(View.WRIST, now_ns).verdict is not Verdict.PASS
+        assert bench.state.book.permission((View.WRIST,), now_ns).verdict is not Verdict.PASS
         assert bench.outputs[-1].status.mode is not ArmMode.EXECUTING
         assert not has_moved(bench) or now_ns - valid_ns <= BRAKE_NS + 2 * TICK_NS
 

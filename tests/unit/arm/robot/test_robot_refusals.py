@@ -46,7 +46,8 @@ def _refused(output: ArmOutput, bench: Bench) -> str:
 def test_a_goal_on_a_frame_that_did_not_pass_is_refused(verdict: Verdict, reason: str):
     bench = _bench()
     output = _send(bench, replace(_next_lease(bench, verdict), reason=reason))
-    expected = f"the gate's verdict on the goal's frame is {verdict.name}" + (": blurred" if reason else "")
+    expected = f"the gate's verdict on the goal's wrist frame is {verdict.name}"
+    expected += ": blurred" if reason else ""
     assert _refused(output, bench) == expected
 
 
@@ -61,6 +62,32 @@ def test_a_lease_of_another_camera_with_the_same_stamp_does_not_count():
         goal=replace(bench.goal(SHORT), frame_stamp_ns=leases[0].frame_stamp_ns), leases=leases
     )
     assert output.status.mode is ArmMode.EXECUTING
+
+
+@pytest.mark.parametrize("verdict", [None, Verdict.HOLD, Verdict.REJECT])
+def test_the_gate_has_to_pass_every_frame_behind_a_goal(verdict: Verdict | None):
+    bench = _bench()
+    own = _next_lease(bench)
+    other = (View.SIDE, own.frame_stamp_ns - 5 * MS)
+    goal = replace(bench.goal(SHORT), frame_stamp_ns=own.frame_stamp_ns, other_frames=(other,))
+    beside = replace(own, view=other[0], frame_stamp_ns=other[1])
+    leases = (own, replace(beside, verdict=verdict, reason="dark")) if verdict is not None else (own,)
+    expected = "the gate has not leased the goal's side frame"
+    if verdict is not None:
+        expected = f"the gate's verdict on the goal's side frame is {verdict.name}: dark"
+    assert _refused(bench.tick(goal=goal, leases=leases), bench) == expected
+    bench = _bench()
+    assert bench.tick(goal=goal, leases=(own, beside)).status.mode is ArmMode.EXECUTING
+
+
+def test_any_frame_behind_a_goal_may_be_too_old():
+    bench = _bench()
+    own = _next_lease(bench)
+    other = (View.SIDE, bench.state.oldest_frame_ns - 1)
+    goal = replace(bench.goal(SHORT), frame_stamp_ns=own.frame_stamp_ns, other_frames=(other,))
+    beside = replace(own, view=other[0], frame_stamp_ns=other[1])
+    reason = _refused(bench.tick(goal=goal, leases=(own, beside)), bench)
+    assert reason == "the goal's frame was taken before the arm was armed"
 
 
 @pytest.mark.parametrize("apart_ns", [-1, 1])

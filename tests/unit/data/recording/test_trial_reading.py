@@ -43,6 +43,7 @@ class Tape(Recorder):
         names = ("x", "y", "z", "rx", "ry", "rz", "gripper")
         rows = [dict(zip(names, first + np.arange(7.0), strict=True)) for first in (1.0, 8.0)]
         self.send("/vla/actions", f"{OURS}/ActionChunk", stamp, view="top", source=1, sequence=5, step=2,
+                  other_views=["side"], other_stamps=[self.types.time(stamp - 9)],
                   status=status, reason="sees",
                   increments=[self.types.new(f"{OURS}/ActionIncrement", **row) for row in rows],
                   target_u=target[0], target_v=target[1], seen=seen, tool_pose=self.pose(0.3), gripper=0.25,
@@ -107,6 +108,7 @@ def test_every_field_is_read(tape: Tape) -> None:
     assert (answer.view, answer.source, answer.answer) == (View.SIDE, Source.DISTORTED, "a cube")
     assert (answer.subject, answer.subject_version, answer.latency_ms) == ("s", "3", 7.5)
     assert (chunk.view, chunk.source, chunk.sequence, chunk.step) == (View.TOP, Source.DISTORTED, 5, 2)
+    assert chunk.other_frames == ((View.SIDE, 1_191),)
     np.testing.assert_array_equal(chunk.increments, np.arange(1.0, 15.0).reshape(2, 7))
     assert (chunk.status, chunk.reason, chunk.target_px) == (ChunkStatus.ACT, "sees", (3.0, 4.0))
     assert chunk.seen == 0.75

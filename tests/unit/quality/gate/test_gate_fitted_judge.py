@@ -254,15 +254,15 @@ def test_a_pass_of_a_judge_that_is_too_slow_moves_nothing(takes_ms: int, verdict
     judge = Broken(1000 * MS, takes_ms * MS)
     _, lease = Gatekeeper(judge, GateOptions(lease=TIMES)).judge(View.TOP, 1000 * MS, GOOD, 1000 * MS)
     book = LeaseBook().with_leases([lease], judge.clock_ns, TIMES)
-    assert book.permission(View.TOP, judge.clock_ns).verdict is verdict
+    assert book.permission((View.TOP,), judge.clock_ns).verdict is verdict
 
 
 def test_a_judge_that_was_killed_leaves_a_lease_that_runs_out(tmp_path: Path) -> None:
     keeper = Gatekeeper(load_judge(LEARNED, write_gate(tmp_path)), GateOptions(lease=TIMES))
     _, lease = keeper.judge(View.TOP, 1000 * MS, GOOD, 1000 * MS)
     book = LeaseBook().with_leases([lease], 1016 * MS, TIMES)
-    assert book.permission(View.TOP, 1119 * MS).verdict is PASS
-    assert book.permission(View.TOP, 1121 * MS).verdict is not PASS
+    assert book.permission((View.TOP,), 1119 * MS).verdict is PASS
+    assert book.permission((View.TOP,), 1121 * MS).verdict is not PASS
 
 
 # --- names, files, metrics ----------------------------------------------------------------------------------

@@ -120,4 +120,5 @@ def goal_of(chunk: ChunkRecord) -> ArmGoal | None:
         chunk.sequence,
         q_seen_rad=chunk.q_rad,
         joints_rad=chunk.joints_rad,
+        other_frames=chunk.other_frames,
     )
