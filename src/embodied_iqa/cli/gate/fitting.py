@@ -57,9 +57,12 @@ def fit(arguments: argparse.Namespace) -> int:
 
     asked = None if _is_database(arguments) else _options_of_policy(arguments)
     plan = _plan(arguments, asked)
+    source = None if asked is None else _source(arguments)
+    if plan.judge.kind is JudgeKind.LEARNED:
+        require_torch()
     require_writable(arguments.out)
     known = _known(arguments, plan)
-    database = arguments.sources[0] if asked is None else _built(arguments, asked)
+    database = arguments.sources[0] if source is None or asked is None else _built(arguments, source, asked)
     fitted = fit_gate(database, plan, known)
     if arguments.json:
         print_json({"output": str(arguments.out), **unstructure(fitted)})
@@ -114,8 +117,6 @@ def _plan(arguments: argparse.Namespace, asked: VlaOptions | None) -> FitPlan:
         )
     if judge.kind is JudgeKind.METRIC:
         close_metric(judging_metric(judge.metric))  # a wrong name ends before the work
-    if judge.kind is JudgeKind.LEARNED:
-        require_torch()
     return read_plan(
         FitPlan,
         arguments,
@@ -144,12 +145,16 @@ def _known(arguments: argparse.Namespace, plan: FitPlan) -> GateFile:
     return replace(kept, cameras=(*stays, *cameras))
 
 
-def _built(arguments: argparse.Namespace, asked: VlaOptions) -> Path:
-    """Return a database of recordings to learn from; one that was begun is continued."""
+def _source(arguments: argparse.Namespace) -> ReferenceSource:
+    """Return the frames of what is no database; what cannot be used is refused."""
     sources: list[Path] = arguments.sources
+    return _episodes(arguments) if len(sources) == 1 and is_lerobot(sources[0]) else _recordings(arguments)
+
+
+def _built(arguments: argparse.Namespace, source: ReferenceSource, asked: VlaOptions) -> Path:
+    """Return a database of recordings to learn from; one that was begun is continued."""
     reference = parse_vla(arguments.vla)
     check_backend(reference)
-    source = _episodes(arguments) if len(sources) == 1 and is_lerobot(sources[0]) else _recordings(arguments)
     options = BuildOptions((reference,), engine=EngineOptions(workers=arguments.workers), vla=asked)
     database: Path = arguments.out.with_suffix("") / "database"
     with ProgressBars() as bars:
