@@ -15,13 +15,18 @@ from embodied_iqa.base.errors import MissingDependencyError, UsageError, first_l
 INSTALL_ALL: Final = "pip install 'embodied_iqa[all]'"
 """Installs all of requirements/core.txt, with the wheel as in a checkout."""
 
+INSTALL_DATA: Final = "pip install 'embodied_iqa[data]'"
+"""Installs what reads images, recordings and databases, without the studio and the arm."""
+
 _MODULES: Final = """
     av cv2 duckdb jinja2 lz4 markupsafe mcap mcap_ros2 mujoco numba onnxruntime packaging pyarrow
-    python_multipart rich rosbags rtde_control ruckig sacrebleu safetensors scipy shtab simplejpeg starlette
-    uvicorn zstandard
+    rich rosbags sacrebleu safetensors scipy shtab simplejpeg zstandard
 """
-OF_ALL: Final = frozenset(_MODULES.split())
-"""Modules of requirements/core.txt that the light install, the extra `gate`, lacks."""
+OF_DATA: Final = frozenset(_MODULES.split())
+"""Modules of the extra `data` that the light install, the extra `gate`, lacks."""
+
+OF_ALL: Final = OF_DATA | {"python_multipart", "rtde_control", "ruckig", "starlette", "uvicorn"}
+"""Modules of requirements/core.txt that the light install lacks."""
 
 _PACKAGE = __name__.partition(".")[0]
 
@@ -96,7 +101,10 @@ def without(module: str) -> Iterator[None]:
 
 def install_of(module: str) -> str | None:
     """Return the command that installs a module of the whole package; None for one of others."""
-    return INSTALL_ALL if module.partition(".")[0] in OF_ALL else None
+    top = module.partition(".")[0]
+    if top in OF_DATA:
+        return INSTALL_DATA
+    return INSTALL_ALL if top in OF_ALL else None
 
 
 class Later:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from embodied_iqa.base.errors import InputError
-from embodied_iqa.base.lazy import INSTALL_ALL, load
+from embodied_iqa.base.lazy import INSTALL_DATA, load
 
 
 def open_session(network: bytes, name: str, settings: Mapping[str, str] | None = None) -> Any:
@@ -24,7 +24,7 @@ def open_session(network: bytes, name: str, settings: Mapping[str, str] | None =
         InputError: Not a network that ONNX Runtime can run.
         MissingDependencyError: ONNX Runtime is not installed.
     """
-    onnxruntime = load("onnxruntime", INSTALL_ALL)
+    onnxruntime = load("onnxruntime", INSTALL_DATA)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from embodied_iqa.base.files import write_text_whole
-from embodied_iqa.base.lazy import INSTALL_ALL, importing
+from embodied_iqa.base.lazy import INSTALL_DATA, importing
 from embodied_iqa.cli import main
 from embodied_iqa.cli.parser import Parser, yaml_file
 
@@ -27,7 +27,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the script; return the exit code."""
-    with importing("shtab", INSTALL_ALL):
+    with importing("shtab", INSTALL_DATA):
         import shtab
     script = shtab.complete(_whole_parser(shtab.FILE), shell=arguments.shell)
     if arguments.out is None:

@@ -6,6 +6,7 @@ import dataclasses
 import re
 import subprocess
 import sys
+import tomllib
 from importlib.metadata import distribution, packages_distributions
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import cv2
 import numpy as np
 import pytest
 
-from embodied_iqa.base.lazy import OF_ALL
+from embodied_iqa.base.lazy import INSTALL_ALL, INSTALL_DATA, OF_ALL, install_of
 from embodied_iqa.base.pins import read_pins
 from embodied_iqa.base.resources import source_checkout
 from embodied_iqa.quality.gate import image_filters, image_statistics, portable_opencv
@@ -112,7 +113,7 @@ print([main(line.split()) for line in lines])
     assert "gate check needs more than the extra `gate`: " in lines[-1]
     assert lines[-1].endswith("; or check the file on another machine")
     assert len(lines) == 5, done.stderr
-    assert all("is not installed; expected pip install 'embodied_iqa[all]'" in line for line in lines), lines
+    assert all("is not installed; expected pip install 'embodied_iqa[data]'" in line for line in lines), lines
 
 
 def test_the_calibration_is_made_elsewhere() -> None:
@@ -125,7 +126,7 @@ print(main(["gate", "calibrate", ".", "--view", "top", "--out", "mine.yaml"]))
     assert done.stdout == "1\n", done.stderr
     (line,) = done.stderr.splitlines()
     assert "gate calibrate needs more than the extra `gate`: " in line
-    assert "expected pip install 'embodied_iqa[all]'; or make the file on another machine" in line
+    assert "expected pip install 'embodied_iqa[data]'; or make the file on another machine" in line
 
 
 def test_modules_of_all_packages_are_known() -> None:
@@ -134,6 +135,17 @@ def test_modules_of_all_packages_are_known() -> None:
     for key in {pin.key for pin in read_pins(folder / "core.txt")} - light:
         modules = {file.parts[0].partition(".")[0] for file in distribution(key).files or ()}
         assert modules & OF_ALL, key
+
+
+def test_the_extra_is_named_that_has_the_module() -> None:
+    extras = tomllib.loads(((source_checkout() or Path()) / "pyproject.toml").read_text())["project"]
+    for extra in ("record", "data", "studio", "cell"):
+        for line in extras["optional-dependencies"][extra]:
+            if (key := _key(re.match(r"[\w.-]+", line)[0])) == "embodied-iqa":
+                continue
+            modules = {file.parts[0].partition(".")[0] for file in distribution(key).files or ()}
+            expected = INSTALL_DATA if extra in {"record", "data"} else INSTALL_ALL
+            assert {install_of(one) for one in modules & OF_ALL} == {expected}, line
 
 
 def test_the_light_sets_have_the_tested_versions() -> None:

@@ -9,12 +9,12 @@ from typing import Any
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.files import write_whole
-from embodied_iqa.base.lazy import INSTALL_ALL, Later
+from embodied_iqa.base.lazy import INSTALL_DATA, Later
 from embodied_iqa.data.frames.depth_beside import Depth, depths_of
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.imaging.images.stored_images import Frames, StoredImage
 
-cv2: Any = Later("cv2", INSTALL_ALL)
+cv2: Any = Later("cv2", INSTALL_DATA)
 
 
 class DepthFiles:

@@ -8,7 +8,7 @@ from typing import Final
 import pyarrow as pa
 
 from embodied_iqa.base.errors import UsageError
-from embodied_iqa.base.lazy import INSTALL_ALL, load
+from embodied_iqa.base.lazy import INSTALL_DATA, load
 from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.models.subjects.catalogue import Role
 
@@ -61,7 +61,7 @@ def query(store: DatabaseStore, text: str, values: Sequence[object] = ()) -> pa.
         UsageError: DuckDB rejects the query; the message is DuckDB's, with the available tables.
         MissingDependencyError: DuckDB is not installed.
     """
-    duckdb = load("duckdb", install=INSTALL_ALL)
+    duckdb = load("duckdb", install=INSTALL_DATA)
     views = views_of(store)
     available = [*views, *([OPINIONS] if views.keys() >= _NEEDED else [])]
     with duckdb.connect(":memory:") as connection:

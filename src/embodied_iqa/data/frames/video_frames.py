@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError, UsageError, first_line
 from embodied_iqa.base.files import refuse_pipe
-from embodied_iqa.base.lazy import INSTALL_ALL, load
+from embodied_iqa.base.lazy import INSTALL_DATA, load
 from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.data.lerobot.video import decode_strictly
 from embodied_iqa.imaging.images.frame import View
@@ -58,7 +58,7 @@ class VideoFrames:
     def __init__(self, path: Path) -> None:
         refuse_pipe(path)
         self.path = path
-        self._av: Any = load("av", INSTALL_ALL)
+        self._av: Any = load("av", INSTALL_DATA)
         with self._opened() as (container, stream):
             self.rate_hz = float(stream.average_rate) if stream.average_rate else None
             self.codec, self.size_px = str(stream.codec.canonical_name), (stream.width, stream.height)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError, first_line
-from embodied_iqa.base.lazy import INSTALL_ALL, load
+from embodied_iqa.base.lazy import INSTALL_DATA, load
 
 TOLERANCE_S: Final = 1e-4
 """Largest distance of a frame from its step; that of the `lerobot` library."""
@@ -51,7 +51,7 @@ class Video:
     """
 
     def __init__(self, path: Path, width_px: int, height_px: int) -> None:
-        self._av: Any = load("av", INSTALL_ALL)
+        self._av: Any = load("av", INSTALL_DATA)
         self._path, self._size = path, (width_px, height_px)
         try:
             # only this format: others name files and addresses that are opened in turn

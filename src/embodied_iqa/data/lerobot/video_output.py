@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError, first_line
-from embodied_iqa.base.lazy import INSTALL_ALL, load
+from embodied_iqa.base.lazy import INSTALL_DATA, load
 from embodied_iqa.base.scheduling import kept_scheduling
 from embodied_iqa.data.lerobot.info import DatasetCamera
 
@@ -53,7 +53,7 @@ class VideoFile:
     """
 
     def __init__(self, path: Path, camera: DatasetCamera, fps: float, codec: VideoCodec) -> None:
-        self._av: Any = load("av", INSTALL_ALL)
+        self._av: Any = load("av", INSTALL_DATA)
         self._path, self._rate, self._frames = path, Fraction(fps).limit_denominator(100_000), 0
         path.parent.mkdir(parents=True, exist_ok=True)
         name, options = codec.encoder

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.files import IMAGE_PART_SUFFIX, refuse_pipe
-from embodied_iqa.base.lazy import INSTALL_ALL, Later
+from embodied_iqa.base.lazy import INSTALL_DATA, Later
 from embodied_iqa.imaging.images.header_size import claims_too_much, is_deep, jpeg_damage, png_damage
 from embodied_iqa.imaging.images.jpeg_pixels import has_exif, jpeg_pixels
 
-cv2: Any = Later("cv2", INSTALL_ALL)
+cv2: Any = Later("cv2", INSTALL_DATA)
 
 IMAGE_SUFFIXES = (".bmp", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
 """Suffixes of image files, in any case."""

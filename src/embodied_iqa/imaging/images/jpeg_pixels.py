@@ -12,9 +12,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.base.lazy import INSTALL_ALL, Later
+from embodied_iqa.base.lazy import INSTALL_DATA, Later
 
-simplejpeg: Any = Later("simplejpeg", INSTALL_ALL)
+simplejpeg: Any = Later("simplejpeg", INSTALL_DATA)
 
 _EXIF: Final = b"Exif\0\0"
 _DECODED: Final = frozenset({"Gray", "YCbCr", "RGB"})

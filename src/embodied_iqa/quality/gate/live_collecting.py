@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from embodied_iqa.base.clock import MONOTONIC, Clock
 from embodied_iqa.base.config import check_ranges, ranged
 from embodied_iqa.base.errors import InputError
-from embodied_iqa.base.lazy import INSTALL_ALL, Later
+from embodied_iqa.base.lazy import INSTALL_DATA, Later
 from embodied_iqa.imaging.images.codecs import silence_opencv, write_image
 from embodied_iqa.imaging.images.frame import View
 
-cv2: Any = Later("cv2", INSTALL_ALL)
+cv2: Any = Later("cv2", INSTALL_DATA)
 
 _USER: Final = re.compile(r"(?<=:)//[^/]*@")
 LOOK_S: Final = 0.1

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.arm.verdict import Verdict
-from embodied_iqa.base.lazy import INSTALL_ALL, Later
+from embodied_iqa.base.lazy import INSTALL_DATA, Later
 from embodied_iqa.quality.gate.judge import ImageQuality
 
-cv2: Any = Later("cv2", INSTALL_ALL)
+cv2: Any = Later("cv2", INSTALL_DATA)
 
 _LARGEST_PX: Final = 640
 _BAR_PX, _LINE_PX, _LEFT_PX = 44, 18, 6

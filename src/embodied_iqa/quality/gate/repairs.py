@@ -15,11 +15,11 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.base.lazy import INSTALL_ALL, Later
+from embodied_iqa.base.lazy import INSTALL_DATA, Later
 from embodied_iqa.quality.gate.bounds import Fault
 from embodied_iqa.quality.gate.image_statistics import Statistic
 
-cv2: Any = Later("cv2", INSTALL_ALL)
+cv2: Any = Later("cv2", INSTALL_DATA)
 
 Image = NDArray[np.uint8]
 _Faults: TypeAlias = Mapping[Statistic, Fault]

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import UsageError
-from embodied_iqa.base.lazy import INSTALL_ALL, Later
+from embodied_iqa.base.lazy import INSTALL_DATA, Later
 
-_distortions: Any = Later("embodied_iqa.imaging.distortions", INSTALL_ALL)
+_distortions: Any = Later("embodied_iqa.imaging.distortions", INSTALL_DATA)
 _FORM: Final = re.compile(r"(.+):([1-5])")
 _A_FRAME: Final = 2
 """Images with a disturbance from each clean one."""
