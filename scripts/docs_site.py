@@ -3,7 +3,8 @@
 The pages are the Markdown of docs/, which is readable without the site. Beside them, `.build/docs` gets the
 API reference, made of the public names, and the files of the checkout that pages link to: no link leads
 out of the site. In the built pages, every link has to lead to a file and every `#...` to an anchor there,
-also those that the Markdown writes as HTML. Needs the standard library alone, and Zensical in .venv-docs.
+also those that the Markdown writes as HTML, and no item of a list may be part of the paragraph above.
+Needs the standard library alone, and Zensical in .venv-docs.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ PREPARED = ROOT / ".build/docs"
 API = "reference/api.md"
 COPIES = "checkout"
 _OUTSIDE = re.compile(r"(?<=\]\()((?:\.\./)+[^()\s#]+)")
+_BLOCKS = {"p", "li", "ul", "ol", "pre", "td", "th", "div", *(f"h{level}" for level in range(1, 7))}
+_LOST_ITEM = re.compile(r"\n((?:[-*+]|[1-9]\d?\.) [^\n]*)")
 _INTRODUCTION = """\
 # API reference
 
@@ -82,15 +85,27 @@ def _copied(link: str, page: Path, folder: Path) -> str:
 
 
 class _Page(HTMLParser):
-    """The anchors of a page, and where its links lead."""
+    """The anchors of a page, where its links lead, and the text of its paragraphs and items."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
         self.anchors: list[str] = []
         self.links: list[str] = []
+        self.texts: list[str] = []
+        self._is_text = False
         self.feed(text)
 
+    def handle_endtag(self, tag: str) -> None:
+        self._is_text = self._is_text and tag not in _BLOCKS
+
+    def handle_data(self, data: str) -> None:
+        if self._is_text:
+            self.texts[-1] += data
+
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag in _BLOCKS:
+            self._is_text = tag in {"p", "li"}
+            self.texts.append("")
         for name, value in attrs:
             if value and (name == "id" or (tag, name) == ("a", "name")):
                 self.anchors.append(value)
@@ -121,15 +136,25 @@ def broken_links(site: Path = SITE) -> list[str]:
     return found
 
 
+def lost_items(site: Path = SITE) -> list[str]:
+    """Return the items of lists that became part of a paragraph: an empty line above them is missing."""
+    return [
+        f"{path.relative_to(site).as_posix()}: not an item of a list: {item}"
+        for path in sorted(site.rglob("*.html"))
+        for text in _Page(path.read_text(encoding="utf-8")).texts
+        for item in _LOST_ITEM.findall(text)
+    ]
+
+
 def main() -> int:
-    """Build the site into .build/site; any warning and any broken link is an error."""
+    """Build the site into .build/site; any warning, broken link and lost item of a list is an error."""
     prepare()
     builder = ROOT / ".venv-docs/bin/zensical"
     command = [str(builder), "build", "--clean", "--strict", "-f", "mkdocs.yml"]
     code = subprocess.run(command, cwd=ROOT, check=False).returncode
     if code:
         return code
-    broken = broken_links()
+    broken = broken_links() + lost_items()
     print("\n".join(broken) if broken else "site: .build/site/index.html")
     return 1 if broken else 0
 

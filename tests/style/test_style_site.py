@@ -57,6 +57,19 @@ def test_a_link_of_the_built_site_leads_to_a_file_and_an_anchor(tmp_path: Path) 
     ]
 
 
+def test_an_item_that_became_part_of_a_paragraph_is_found(tmp_path: Path) -> None:
+    whole = """<p>on - off, at 2\n0.5 s</p><ol>\n<li>one</li>\n<li>\n<p>two</p></li></ol>
+        <pre><code>a\n- b\n</code></pre><h2>\n1. Start</h2>"""
+    (tmp_path / "gate.html").write_text(whole)
+    assert docs_site.lost_items(tmp_path) == []
+    lost = "<li><p>lists <code>all</code>.\n3. Use it</p></li><p>where\n- x</p>"
+    (tmp_path / "gate.html").write_text(f"{whole}{lost}")
+    assert docs_site.lost_items(tmp_path) == [
+        "gate.html: not an item of a list: 3. Use it",
+        "gate.html: not an item of a list: - x",
+    ]
+
+
 def test_the_executed_notebook_is_the_notebook() -> None:
     page = (DOCS / "tour.md").read_text(encoding="utf-8")
     places = [page.index(part) for part in write_tour.page_without_outputs()]
