@@ -5,7 +5,7 @@ python examples/gate_an_openpi_client.py --host gpu --calibration mine.yaml
 `Robot` stands for your robot; its black images are held. It needs a server of openpi that runs, and `pip
 install openpi-client typing_extensions`: openpi-client 0.1.2 imports the second without asking for it. To
 leave the client as it is, put `embodied-iqa gate proxy` in front of the policy server instead
-(docs/gate-only.md); then nothing is judged between the actions of a chunk.
+(docs/gate-proxy.md); then nothing is judged between the actions of a chunk.
 """
 
 import argparse

@@ -2,7 +2,7 @@
 
     ros2 launch embodied_iqa gate.launch.py image:=/camera/camera/color/image_raw calibration:=mine.yaml
 
-Topics, messages and what to do on a hold: docs/gate-only.md.
+Topics, messages and what to do on a hold: docs/gate-ros.md.
 """
 
 from __future__ import annotations

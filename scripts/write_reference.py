@@ -40,7 +40,10 @@ def parameters_page() -> str:
             "runs. A `{...}` in a name stands for the name of a camera. " + _BY
         ),
         *(_node(name, kind) for name, kind in nodes.items()),
-        prose("The nodes below run [by themselves](../gate-only.md), beside a ROS 2 stack of yours."),
+        prose(
+            "The nodes below run [by themselves](../gate-ros.md), beside a ROS 2 stack of yours. "
+            "For `gate` set only `judge.lease.ttl_s`: the other times of a lease are those of the arm of a trial."
+        ),
         _node("gate", GateOnlyParameters),
         _node("gate_filter", GateFilterParameters),
     ]

@@ -3,7 +3,7 @@
     python3 examples/ros/lease_follower.py --ros-args -p views:="[top]" -r commands:=/policy/twist
 
 Copy it: it needs rclpy and the messages, nothing else of this package. `Leases` is the whole contract of
-docs/gate-only.md; the node around it shows where to ask. For the usual commands `gate_filter_node` is ready.
+docs/gate-ros.md; the node around it shows where to ask. For the usual commands `gate_filter_node` is ready.
 """
 
 import signal

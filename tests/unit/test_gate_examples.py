@@ -73,6 +73,32 @@ def test_a_webcam_acts_on_the_images_that_pass(file: Path, clock: Clock, tmp_pat
     assert after.startswith("1 of 5 good frames since: exposure")
 
 
+def test_the_loop_of_the_guide_moves_a_robot_whose_policy_takes_longer_than_a_lease(
+    file: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = ((source_checkout() or Path()) / "docs/gate-only.md").read_text(encoding="utf-8")
+    loop = page.partition("\n## In a Python loop\n")[2].partition("```python\n")[2].partition("```")[0]
+    monkeypatch.chdir(file.rename(file.with_name("mine.yaml")).parent)
+    seen = [GOOD, GOOD, GOOD, DARK, GOOD]  # the second after the policy's answer
+    done: list[str] = []
+
+    def infer(_images: object) -> list[str]:
+        clock.now_ns += 300 * MS
+        return ["first", "second", "third"]
+
+    robot = SimpleNamespace(
+        is_running=lambda: bool(seen),
+        images=lambda: dict.fromkeys(("top", "wrist"), seen.pop(0)),
+        act=done.append,
+        hold=done.append,
+    )
+    exec(loop, {"robot": robot, "policy": SimpleNamespace(infer=infer)})
+    first, second, dark, after = done
+    assert (first, second) == ("first", "second")
+    assert dark.startswith("exposure")
+    assert after.startswith("1 of 5 good frames since: exposure")
+
+
 @pytest.mark.usefixtures("clock")
 @pytest.mark.parametrize("name", ["gate_a_webcam", "gate_an_openpi_client"])
 def test_a_calibration_that_is_absent_is_said_in_one_line(

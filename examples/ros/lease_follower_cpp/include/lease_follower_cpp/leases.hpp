@@ -1,4 +1,4 @@
-// The contract of the quality gate (docs/gate-only.md) without ROS: copy this file.
+// The contract of the quality gate (docs/gate-ros.md) without ROS: copy this file.
 //
 // Times are nanoseconds by two clocks: ROS time, in which images are stamped, and a steady clock, which ends a
 // lease where ROS time stands still. Fails closed: what is not known permits nothing.
