@@ -42,7 +42,8 @@ def parameters_page() -> str:
         *(_node(name, kind) for name, kind in nodes.items()),
         prose(
             "The nodes below run [by themselves](../gate-ros.md), beside a ROS 2 stack of yours. "
-            "For `gate` set only `judge.lease.ttl_s`: the other times of a lease are those of the arm of a trial."
+            "For `gate` set only `judge.lease.ttl_s`: the other times of a lease are those of the arm of a "
+            "trial."
         ),
         _node("gate", GateOnlyParameters),
         _node("gate_filter", GateFilterParameters),

@@ -51,10 +51,18 @@ def _key(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def _allowed() -> set[str]:
-    """Import names of the extra's packages and of what these require."""
+def _extra(name: str) -> set[str]:
+    """Packages that an extra lists itself."""
+    project = tomllib.loads(((source_checkout() or Path()) / "pyproject.toml").read_text())["project"]
+    lines = project["optional-dependencies"][name]
+    return {_key(re.match(r"[\w.-]+", line)[0]) for line in lines} - {"embodied-iqa"}
+
+
+def _allowed(*more: str) -> set[str]:
+    """Import names of the packages of the extra `gate`, of further extras, and of what these require."""
     root = source_checkout() or Path()
     found, waiting = set(), {pin.key for pin in read_pins(root / "requirements" / "gate.txt")}
+    waiting |= {key for name in more for key in _extra(name)}
     while waiting:
         found |= waiting
         lines = [
@@ -138,14 +146,33 @@ def test_modules_of_all_packages_are_known() -> None:
 
 
 def test_the_extra_is_named_that_has_the_module() -> None:
-    extras = tomllib.loads(((source_checkout() or Path()) / "pyproject.toml").read_text())["project"]
-    for extra in ("record", "data", "studio", "cell"):
-        for line in extras["optional-dependencies"][extra]:
-            if (key := _key(re.match(r"[\w.-]+", line)[0])) == "embodied-iqa":
-                continue
+    for extra, command in (
+        ("record", INSTALL_DATA),
+        ("data", INSTALL_DATA),
+        ("studio", INSTALL_ALL),
+        ("cell", INSTALL_ALL),
+    ):
+        for key in _extra(extra):
             modules = {file.parts[0].partition(".")[0] for file in distribution(key).files or ()}
-            expected = INSTALL_DATA if extra in {"record", "data"} else INSTALL_ALL
-            assert {install_of(one) for one in modules & OF_ALL} == {expected}, line
+            assert {install_of(one) for one in modules & OF_ALL} == {command}, key
+
+
+def test_the_extra_data_is_enough_to_calibrate_and_check(tmp_path: Path) -> None:
+    random = np.random.default_rng(4)
+    scene = cv2.resize(random.integers(40, 200, (6, 8, 3), dtype=np.uint8), (64, 48))
+    for number in range(24):
+        noise = random.integers(0, 9, scene.shape, dtype=np.uint8)
+        cv2.imwrite(str(tmp_path / f"{number:02d}.png"), scene + noise)
+    program = """
+from embodied_iqa.cli.main import main
+folder = sys.argv[2]
+view, out = ["--view", "top"], folder + "/mine.yaml"
+assert main(["gate", "calibrate", folder, *view, "--out", out]) == 0
+assert main(["gate", "check", folder, *view, "--calibration", out]) == 0
+"""
+    words = [sys.executable, "-c", ONLY + program, ",".join(_allowed("record", "data")), str(tmp_path)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_light_sets_have_the_tested_versions() -> None:
