@@ -262,6 +262,21 @@ def test_where_the_gate_holds_its_camera_the_other_policy_decides(cell: Cell) ->
     assert [chunk.subject for chunk in both.chunks[::2]] == ["panel-vla-query", *["panel-vla-side"] * 2]
 
 
+def test_any_camera_of_the_policy_holds_the_arm(cell: Cell) -> None:
+    class Riser:
+        info = replace(cell.vla.info, views=(View.WRIST, View.TOP))
+
+        def act(self, observation: VlaObservation) -> ActionChunk:
+            return ActionChunk(ChunkStatus.ACT, np.array([[0.0, 0.0, -0.05, 0.0, 0.0, 0.0, 0.0]]), "rises")
+
+    how = settings(GateMode.ON, trial_node__hold_limit_s=1.0, **FEW)
+    held, free = (run(replace(cell, vla=Riser(), judge=judge), how=how) for judge in (Blindfold(), None))
+    assert held.outcome is Outcome.HELD_BY_GATE
+    assert np.ptp(held.tool_path[:, 1:], axis=0).max() < 1e-6
+    assert held.chunks[0].other_frames == ((View.TOP, held.chunks[0].stamp_ns),)
+    assert np.ptp(free.tool_path[:, 3]) > 0.04
+
+
 class Digger:
     """Drives the tool into the table."""
 
