@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import cv2
 import numpy as np
 import pytest
@@ -9,9 +12,10 @@ from PIL import Image
 
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.imaging.images.frame import View, image_frame
+from embodied_iqa.models.subjects.actions.convention import ObservationForm
 from embodied_iqa.models.subjects.actions.observation import observation_for
 from embodied_iqa.models.subjects.actions.published_images import openpi_image, openvla_image
-from embodied_iqa.models.subjects.actions.table import convention_of
+from embodied_iqa.models.subjects.actions.table import CONVENTIONS, convention_of
 from embodied_iqa.world.protocols import VlaObservation
 
 NOISE = np.random.default_rng(6).integers(0, 256, (256, 256, 3), dtype=np.uint8)
@@ -45,3 +49,25 @@ def test_a_policy_of_libero_is_told_the_state_of_its_world():
     np.testing.assert_array_equal(told["observation/image"], openpi_image(NOISE))
     np.testing.assert_array_equal(told["observation/wrist_image"], openpi_image(SMOOTH))
     assert told["prompt"] == "open the drawer"
+
+
+def test_the_reference_names_every_key_of_every_convention() -> None:
+    page = (Path(__file__).parents[4] / "docs/reference/policy-protocols.md").read_text(encoding="utf-8")
+    _, table = page.split("| Convention | Key | Value |\n|---|---|---|\n")
+    keys: dict[str, set[str]] = {}
+    names: list[str] = []
+    for line in table.split("\n\n")[0].splitlines():
+        convention, key, value = (cell.strip() for cell in line.strip("|").split("|"))
+        names = re.findall(r"`([\w-]+)`", convention) or names
+        nested = re.findall(r"`(cam_\w+)`", value)
+        for name in names:
+            keys.setdefault(name, set()).update(re.findall(r"`([\w/]+)`", key), nested)
+    frames = {view: image_frame(NOISE, view) for view in (View.TOP, View.WRIST)}
+    seen = VlaObservation(frames, "open the drawer", np.eye(4), 0.5, 0)
+    for name in sorted(CONVENTIONS):
+        convention = convention_of(name)
+        if convention.observation is ObservationForm.OWN:
+            continue
+        told = observation_for(convention, seen, (View.TOP, View.WRIST), np.zeros(7))
+        assert keys.pop(name) == {*told, *told.get("images", ())}, name
+    assert not keys
