@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -33,6 +34,7 @@ from ros_graph import EVERY, Inbox, RosGraph
 
 FOREIGN = QoSProfile(depth=5, reliability=ReliabilityPolicy.BEST_EFFORT)
 PERIOD_S = 1 / 30
+SLOWER = 9
 GATE = "/cell1/gate"
 
 
@@ -51,12 +53,17 @@ class Stack:
         self.reports: Inbox = graph.subscribe(DiagnosticArray, "/diagnostics", EVENT)
         graph.meet(GATE)
         self.level = {"top": 200, "wrist": 200}
+        self.slow: set[str] = set()
+        self.shots = {"top": 0, "wrist": 0}
         topics = {"top": "/camera/color/image_raw", "wrist": "/usb_cam/image_raw"}
         for view, topic in topics.items():
             publisher = graph.publisher(Image, topic, FOREIGN)
             graph.node.create_timer(PERIOD_S, partial(self._shoot, view, publisher))
 
     def _shoot(self, view: str, publisher: Any) -> None:
+        self.shots[view] += 1
+        if view in self.slow and self.shots[view] % SLOWER:
+            return
         image = np.full((HEIGHT_PX, WIDTH_PX, 3), self.level[view], np.uint8)
         stamp_ns = self.graph.node.get_clock().now().nanoseconds
         publisher.publish(
@@ -91,6 +98,10 @@ class Stack:
 
     def set_mode(self, word: str) -> Any:
         return self.set("judge.mode", type=ParameterType.PARAMETER_STRING, string_value=word)
+
+    def log(self) -> str:
+        """Return what the gate has logged."""
+        return self.graph.processes.log("gate").read_text(encoding="utf-8")
 
     def change(self, transition: int) -> None:
         request = Transition(id=transition)
@@ -219,3 +230,28 @@ def test_diagnostics_name_the_gate_and_count(stack: Stack) -> None:
 
     counts = stack.graph.wait(counted, "diagnostics of the gate")
     assert {"hold", "reject", "top lost", "wrist stamp_ahead", "latency_ms"} <= set(counts)
+
+
+def test_a_camera_that_is_slower_than_its_leases_is_named_until_it_is_fast_again(stack: Stack) -> None:
+    def newest() -> DiagnosticStatus | None:
+        seen = [one for report in stack.reports.messages[before:] for one in report.status]
+        return next((one for one in reversed(seen) if one.name == "cell1/gate"), None)
+
+    def is_named() -> bool:
+        found = newest()
+        return found is not None and "set judge.lease.ttl_s to " in found.message
+
+    before = len(stack.reports)
+    stack.level = {"top": 200, "wrist": 200}
+    stack.slow = {"top"}
+    stack.graph.wait(is_named, "a warning of the slow camera")
+    named = newest()
+    assert named is not None
+    assert named.level == DiagnosticStatus.WARN
+    assert re.search(r"top arrives at \d\.\d Hz and its leases last 0\.12 s: set", named.message)
+    stack.slow = set()
+    stack.graph.wait(lambda: not is_named(), "the end of the warning")
+    stack.slow = {"top"}
+    stack.graph.wait(is_named, "the warning once more")
+    stack.slow = set()
+    assert stack.log().count("set judge.lease.ttl_s to ") == 1, "once in the log"

@@ -27,6 +27,7 @@ from embodied_iqa.live.ros.late_count import LateCount
 from embodied_iqa.live.ros.node import Health, ManagedNode, leave, main_of
 from embodied_iqa.live.ros.node_parameters import warn_of_idle_sections
 from embodied_iqa.live.ros.qos import IMAGE, NEWEST_SENSOR, STATE, adjustable
+from embodied_iqa.quality.gate.camera_pace import CameraPace
 from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
 from embodied_iqa.quality.gate.image_filters import compile_for
 from embodied_iqa.quality.gate.judge import ImageQuality
@@ -66,6 +67,8 @@ class GateOnlyNode(ManagedNode[GateOnlyParameters]):
         self._is_loaded = False
         self._held: dict[View, str] = {}
         self._lost: dict[View, str] = {}
+        self._paces: dict[View, CameraPace] = {}
+        self._slow: set[View] = set()
         self._late = {view: LateCount() for view in self._topics}
         self._cameras: dict[View, TopicCamera] = {}
         self._passed: dict[View, Publisher[Image] | Publisher[CompressedImage]] = {}
@@ -120,6 +123,8 @@ class GateOnlyNode(ManagedNode[GateOnlyParameters]):
         self._gatekeeper = Gatekeeper(self._judge, self._options, perf_counter_ns)
         self._held.clear()
         self._lost.clear()
+        self._paces = {view: CameraPace(view, self._options.lease) for view in self._topics}
+        self._slow.clear()
         self._cameras = {view: self._camera(view) for view in self._topics}
         for view, topic in self._topics.items():
             passed = self._passed[view].topic_name
@@ -133,7 +138,7 @@ class GateOnlyNode(ManagedNode[GateOnlyParameters]):
         for view, camera in self._cameras.items():
             if self.active:
                 self._judge_next(view, b"")  # reports a silent camera
-                wrong.append(self._why_held(view, camera))
+                wrong += [self._why_held(view, camera), self._why_slow(view)]
             values |= {f"{view} {name}": count for name, count in camera.counts().items()}
         message = f"mode {self._options.mode}, judge {self._options.kind}"
         uncalibrated = "" if self._file.cameras else _UNCALIBRATED
@@ -145,6 +150,14 @@ class GateOnlyNode(ManagedNode[GateOnlyParameters]):
             return self._lost[view]
         why = camera.silence or (self._held.get(view, "") if self._file.cameras else "")
         return f"{view}: {why}" if why else ""
+
+    def _why_slow(self, view: View) -> str:
+        """Return that leases end before the next image, which is logged once; empty where they last."""
+        slow = self._paces[view].warning()
+        if slow and view not in self._slow:
+            self._slow.add(view)
+            self.get_logger().warning(slow)
+        return slow
 
     def _camera(self, view: View) -> TopicCamera:
         wanted, late = self.config.topic, self._late[view]
@@ -184,6 +197,7 @@ class GateOnlyNode(ManagedNode[GateOnlyParameters]):
         self._lost.pop(view, None)
         frame, frame_id = taken.frame, frame_from_cdr(cdr)
         quality, lease = self._gatekeeper.judge(view, frame.stamp_ns, frame.rgb, self._now_ns())
+        self._paces[view].add(frame.stamp_ns)
         self._held[view] = "" if quality.verdict is Verdict.PASS else quality.reason
         self._lease_publisher.publish(lease_to_msg(lease, self._options.mode, frame_id))
         if lease.verdict is Verdict.PASS:
