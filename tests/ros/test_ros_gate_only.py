@@ -54,6 +54,7 @@ class Stack:
         graph.meet(GATE)
         self.level = {"top": 200, "wrist": 200}
         self.slow: set[str] = set()
+        self.silent: set[str] = set()
         self.shots = {"top": 0, "wrist": 0}
         topics = {"top": "/camera/color/image_raw", "wrist": "/usb_cam/image_raw"}
         for view, topic in topics.items():
@@ -62,7 +63,7 @@ class Stack:
 
     def _shoot(self, view: str, publisher: Any) -> None:
         self.shots[view] += 1
-        if view in self.slow and self.shots[view] % SLOWER:
+        if view in self.silent or (view in self.slow and self.shots[view] % SLOWER):
             return
         image = np.full((HEIGHT_PX, WIDTH_PX, 3), self.level[view], np.uint8)
         stamp_ns = self.graph.node.get_clock().now().nanoseconds
@@ -98,6 +99,13 @@ class Stack:
 
     def set_mode(self, word: str) -> Any:
         return self.set("judge.mode", type=ParameterType.PARAMETER_STRING, string_value=word)
+
+    def logged(self, words: str, earlier: str = "") -> str:
+        """Return what the gate has logged after ``earlier``, once it holds the words."""
+        return self.graph.wait(
+            lambda: new if re.search(words, new := self.log().removeprefix(earlier)) else None,
+            f"{words} in the log",
+        )
 
     def log(self) -> str:
         """Return what the gate has logged."""
@@ -152,6 +160,7 @@ def test_an_unchanged_policy_gets_the_good_images_and_starves_of_the_bad_ones(st
     )
     exposure = next(item.value for item in quality.statistics if item.name == "exposure")
     assert (quality.verdict, exposure) == (ImageQuality.VERDICT_REJECT, 0.0)
+    assert re.search(r"\bwrist: a hold begins, REJECT: exposure", stack.log())
     shown = stack.graph.wait(lambda: stack.overlays.messages[-1:], "an image with its verdict")[0]
     assert (shown.width, shown.encoding, shown.header.frame_id) == (WIDTH_PX, "rgb8", "wrist_lens")
     assert shown.height > HEIGHT_PX
@@ -255,3 +264,19 @@ def test_a_camera_that_is_slower_than_its_leases_is_named_until_it_is_fast_again
     stack.graph.wait(is_named, "the warning once more")
     stack.slow = set()
     assert stack.log().count("set judge.lease.ttl_s to ") == 1, "once in the log"
+
+
+def test_the_log_says_when_a_hold_ends_also_of_a_camera_that_was_silent(stack: Stack) -> None:
+    stack.level = {"top": 0, "wrist": 0}
+    stack.lease("top", GateLease.VERDICT_REJECT)
+    before = stack.log()
+    stack.level = {"top": 200, "wrist": 200}
+    stack.logged(r"top: the hold ends after \d+\.\d\d s", before)
+
+    before = stack.log()
+    stack.silent = {"top"}
+    stack.logged(r"no image of top on \S+ for 2 s", before)
+    before = stack.log()
+    stack.silent = set()
+    said = stack.logged(r"top: the hold ends after \d+\.\d\d s", before)
+    assert float(re.findall(r"top: the hold ends after (\d+\.\d\d) s", said)[0]) >= 2.0

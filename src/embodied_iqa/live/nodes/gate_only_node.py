@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from functools import partial
-from time import perf_counter, perf_counter_ns
+from time import monotonic_ns, perf_counter, perf_counter_ns
 from typing import Final
 
 from embodied_iqa_msgs import msg as ours
@@ -29,6 +30,7 @@ from embodied_iqa.live.ros.node_parameters import warn_of_idle_sections
 from embodied_iqa.live.ros.qos import IMAGE, NEWEST_SENSOR, STATE, adjustable
 from embodied_iqa.quality.gate.camera_pace import CameraPace
 from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
+from embodied_iqa.quality.gate.hold_log import HoldLog
 from embodied_iqa.quality.gate.image_filters import compile_for
 from embodied_iqa.quality.gate.judge import ImageQuality
 from embodied_iqa.quality.gate.judgement import ImageJudge
@@ -38,6 +40,8 @@ from embodied_iqa.runs.graph.gate_only_parameters import GateOnlyParameters
 from embodied_iqa.runs.graph.topic_parameters import Transport
 
 _MODE: Final = "judge.mode"
+_SLOWER: Final = 3
+"""Periods of a camera without an image after which images are missing."""
 _UNCALIBRATED: Final = (
     "not calibrated, every image is rejected: set calibration (embodied-iqa gate calibrate)"
 )
@@ -69,6 +73,7 @@ class GateOnlyNode(ManagedNode[GateOnlyParameters]):
         self._lost: dict[View, str] = {}
         self._paces: dict[View, CameraPace] = {}
         self._slow: set[View] = set()
+        self._holds: dict[View, HoldLog] = {}
         self._late = {view: LateCount() for view in self._topics}
         self._cameras: dict[View, TopicCamera] = {}
         self._passed: dict[View, Publisher[Image] | Publisher[CompressedImage]] = {}
@@ -125,6 +130,8 @@ class GateOnlyNode(ManagedNode[GateOnlyParameters]):
         self._lost.clear()
         self._paces = {view: CameraPace(view, self._options.lease) for view in self._topics}
         self._slow.clear()
+        log, now_ns = self.get_logger(), monotonic_ns()
+        self._holds = {view: HoldLog(view, now_ns, log.warning, log.info) for view in self._topics}
         self._cameras = {view: self._camera(view) for view in self._topics}
         for view, topic in self._topics.items():
             passed = self._passed[view].topic_name
@@ -138,6 +145,8 @@ class GateOnlyNode(ManagedNode[GateOnlyParameters]):
         for view, camera in self._cameras.items():
             if self.active:
                 self._judge_next(view, b"")  # reports a silent camera
+                if camera.silence:
+                    self._holds[view].silent(monotonic_ns())
                 wrong += [self._why_held(view, camera), self._why_slow(view)]
             values |= {f"{view} {name}": count for name, count in camera.counts().items()}
         message = f"mode {self._options.mode}, judge {self._options.kind}"
@@ -197,8 +206,7 @@ class GateOnlyNode(ManagedNode[GateOnlyParameters]):
         self._lost.pop(view, None)
         frame, frame_id = taken.frame, frame_from_cdr(cdr)
         quality, lease = self._gatekeeper.judge(view, frame.stamp_ns, frame.rgb, self._now_ns())
-        self._paces[view].add(frame.stamp_ns)
-        self._held[view] = "" if quality.verdict is Verdict.PASS else quality.reason
+        self._note(quality)
         self._lease_publisher.publish(lease_to_msg(lease, self._options.mode, frame_id))
         if lease.verdict is Verdict.PASS:
             self._passed[view].publish(_passed_on(quality, cdr, frame_id))
@@ -208,6 +216,20 @@ class GateOnlyNode(ManagedNode[GateOnlyParameters]):
         overlay = self._overlays[view]
         if overlay.get_subscription_count():
             overlay.publish(image_to_cdr(overlaid(frame.rgb, quality), frame.stamp_ns, frame_id))
+
+    def _note(self, quality: ImageQuality) -> None:
+        """Remember and log whether a camera is held, and how fast it is."""
+        view, pace = quality.view, self._paces[quality.view]
+        pace.add(quality.stamp_ns)
+        self._held[view] = "" if quality.verdict is Verdict.PASS else quality.reason
+        mode, verdict = self._options.mode, quality.verdict
+        self._holds[view].judged(monotonic_ns(), verdict, quality.reason, mode, self._pause_ns(pace))
+
+    def _pause_ns(self, pace: CameraPace) -> float:
+        """Return how long a camera pauses when no lease outlasts it and it is not just slow."""
+        if pace.period_ns is None:
+            return math.inf
+        return max(self._options.reset_gap_ns, _SLOWER * pace.period_ns)
 
     def _judge_one(self, request: JudgeImage.Request, response: JudgeImage.Response) -> JudgeImage.Response:
         """Answer with the judgement of one image alone; a gate that is not configured judges nothing."""
