@@ -34,13 +34,17 @@ _MILLIMETRE: Final = 1e-3
 _SILENCE_S: Final = 2.0
 """Time without an image after which that is reported."""
 
-COUNTED: Final = (
+OF_IMAGES: Final = (
     "damaged",
     "stamp_zero",
     "stamp_repeated",
     "stamp_backwards",
     "stamp_ahead",
     "too_old",
+)
+"""What can be wrong with the images alone."""
+COUNTED: Final = (
+    *OF_IMAGES,
     "wrong_size",
     "uncalibrated",
     "without_pose",

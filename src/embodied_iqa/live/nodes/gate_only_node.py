@@ -19,7 +19,7 @@ from embodied_iqa.base.errors import InputError, UsageError, UserError
 from embodied_iqa.base.memory import reuse_large_blocks
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.imaging.images.image_cdr import frame_from_cdr, image_to_cdr
-from embodied_iqa.imaging.images.topic_camera import TopicCamera, TopicOptions
+from embodied_iqa.imaging.images.topic_camera import OF_IMAGES, TopicCamera, TopicOptions
 from embodied_iqa.live.ros.asked_image import asked_image, asked_view
 from embodied_iqa.live.ros.conversion import lease_to_msg, ns_of, quality_to_msg
 from embodied_iqa.live.ros.gate_report import GateReport, why_not_gating
@@ -40,6 +40,8 @@ from embodied_iqa.runs.graph.gate_only_parameters import GateOnlyParameters
 from embodied_iqa.runs.graph.topic_parameters import Transport
 
 _MODE: Final = "judge.mode"
+_COUNTED: Final = ("lost", *OF_IMAGES)
+"""Of the counts of a camera, those that a node can have which takes images alone and each as it comes."""
 _SLOWER: Final = 3
 """Periods of a camera without an image after which images are missing."""
 _UNCALIBRATED: Final = (
@@ -148,7 +150,8 @@ class GateOnlyNode(ManagedNode[GateOnlyParameters]):
                 if camera.silence:
                     self._holds[view].silent(monotonic_ns())
                 wrong += [self._why_held(view, camera), self._why_slow(view)]
-            values |= {f"{view} {name}": count for name, count in camera.counts().items()}
+            counts = camera.counts().items()
+            values |= {f"{view} {name}": count for name, count in counts if count or name in _COUNTED}
         message = f"mode {self._options.mode}, judge {self._options.kind}"
         uncalibrated = "" if self._file.cameras else _UNCALIBRATED
         return self._verdicts.health(message, values, "; ".join(filter(None, [*wrong, uncalibrated])))
