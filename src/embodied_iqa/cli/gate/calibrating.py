@@ -32,7 +32,7 @@ from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
 from embodied_iqa.quality.gate.image_statistics import measure
 from embodied_iqa.quality.gate.judge import GateOptions
 from embodied_iqa.quality.gate.judgement import JudgeKind, parse_judge
-from embodied_iqa.quality.gate.judges import load_judge, unfitted, unfitted_in_words
+from embodied_iqa.quality.gate.judges import make_judge, unfitted, unfitted_in_words
 from embodied_iqa.quality.gate.live_collecting import without_password
 from embodied_iqa.quality.gate.stored_frames import CameraFrames
 from embodied_iqa.quality.gate.tolerance import Tolerance, disturbed
@@ -202,15 +202,20 @@ class _Checked:
 def check(arguments: argparse.Namespace) -> int:
     """Judge stored images; return the exit code: 1 if all are rejected, or one cannot be read."""
     choice = parse_judge(arguments.judge)
-    gatekeeper = Gatekeeper(load_judge(choice, arguments.calibration), GateOptions())
-    stored = CameraFrames(arguments.source, _views(arguments), _topics(arguments))
+    file = load_gate_file(arguments.calibration)
+    gatekeeper = Gatekeeper(make_judge(choice, file), GateOptions())
+    known = {(one.view, one.width_px, one.height_px) for one in file.cameras}
+    stored = CameraFrames(arguments.source, _calibrated_views(arguments, file), _topics(arguments))
     print_note(stored.note)
     results: list[_Checked] = []
+    is_known = True
     for frame in track(stored, arguments.source.name):
+        height_px, width_px, _ = frame.rgb.shape
+        is_known &= (frame.view, width_px, height_px) in known
         judged = gatekeeper.judge_alone(frame.view, frame.rgb)
         results.append(_Checked(frame.view, frame.name, judged.verdict.name.lower(), judged.reason))
     views = tuple(dict.fromkeys(result.view for result in results))
-    by_statistics = unfitted(choice, load_gate_file(arguments.calibration), views)
+    by_statistics = unfitted(choice, file, views)
     print_note(unfitted_in_words(choice, by_statistics))
     words = [verdict.name.lower() for verdict in Verdict]
     counts = {word: sum(result.verdict == word for result in results) for word in words}
@@ -226,18 +231,19 @@ def check(arguments: argparse.Namespace) -> int:
                 continue
             print(f"{result.view:5s} {result.verdict:6s} {result.name}  {result.reason}".rstrip())
         print(", ".join(f"{count} {word}" for word, count in counts.items()))
-        next_command(*_next(arguments, stored, views, counts[passing]))
+        if counts[passing]:
+            next_command(*_next(arguments, file, stored, views))
+        elif not is_known:  # more clean images help no image that is blurred or dark
+            named = [word for view in arguments.view or () for word in ("--view", view)]
+            next_command("gate", "calibrate", "CLEAN_IMAGES", *named, "--out", "FILE")
     print_left_out(str(one.error) for one in stored.unreadable)
     return 1 if stored.unreadable or counts[Verdict.REJECT.name.lower()] == len(results) else 0
 
 
 def _next(
-    arguments: argparse.Namespace, stored: CameraFrames, checked: Sequence[View], passed: int
+    arguments: argparse.Namespace, gate: GateFile, stored: CameraFrames, checked: Sequence[View]
 ) -> tuple[object, ...]:
     """Return the command that uses the calibration: of images of others, the gate beside their stack."""
-    if not passed:
-        views = [word for view in arguments.view or () for word in ("--view", view)]
-        return "gate", "calibrate", "CLEAN_IMAGES", *views, "--out", "FILE"
     file, judge = arguments.calibration, str(parse_judge(arguments.judge))
     is_default = judge == JudgeKind.STATISTICS
     if not arguments.topic and stored.are_of_a_cell:
@@ -245,11 +251,24 @@ def _next(
         cell = ("--config", "CELL.yaml") if stored.are_real else ()
         return "trial", *cell, "--set", f"gate_node.calibration={file}", *kind
     kind = () if is_default else ("--judge", judge)
-    known = {one.view for one in load_gate_file(file).cameras}
+    known = {one.view for one in gate.cameras}
     seen = [view for view in checked if view in known]
     topics = ",".join(f"TOPIC_OF_{view.upper()}" for view in seen) if len(seen) > 1 else "TOPIC"
     chosen = ("--views", ",".join(seen)) if len(known) > 1 else ()
     return "gate", "run", "--image", topics, *chosen, "--calibration", file, *kind
+
+
+def _calibrated_views(arguments: argparse.Namespace, file: GateFile) -> tuple[View, ...]:
+    """Return the cameras that are named.
+
+    Raises:
+        UsageError: The calibration has no camera of a name.
+    """
+    views, known = _views(arguments), list(dict.fromkeys(one.view for one in file.cameras))
+    for view in (*views, *_topics(arguments)):
+        if view not in known:
+            raise UsageError(f"{file.path} has no such camera", got=str(view), available=known)
+    return views
 
 
 def _views(arguments: argparse.Namespace) -> tuple[View, ...]:

@@ -76,7 +76,23 @@ def test_images_calibrate_and_are_then_judged(tmp_path: Path, capsys: pytest.Cap
     assert main(["gate", "check", str(tried), "--calibration", str(output)]) == 1
     text, hint = capsys.readouterr()
     assert text.splitlines()[-1] == "0 pass, 0 hold, 3 reject"
-    assert hint == "next: embodied-iqa gate calibrate CLEAN_IMAGES --out FILE\n"
+    assert not hint, "to calibrate again helps no blurred image"
+    other = write(tmp_path / "other" / "top", [scene(1, 128, 96)]).parent
+    assert main(["gate", "check", str(other), "--calibration", str(output)]) == 1
+    assert capsys.readouterr().err == "next: embodied-iqa gate calibrate CLEAN_IMAGES --out FILE\n"
+
+
+@pytest.mark.parametrize("words", [["--view", "tpo"], ["--topic", "tpo=."]])
+def test_a_camera_that_the_calibration_does_not_have_is_refused(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clean, output = write(tmp_path / "clean", [scene(seed) for seed in range(20)]), tmp_path / "gate.yaml"
+    assert main(["gate", "calibrate", str(clean), "--view", "top", "--out", str(output)]) == 0
+    capsys.readouterr()
+    assert main(["gate", "check", str(clean), *words, "--calibration", str(output)]) == 2
+    text, error = capsys.readouterr()
+    refused = "has no such camera; got 'tpo'; did you mean top?; available: top"
+    assert (text, error.splitlines()) == ("", [f"embodied-iqa: {output} {refused}"])
 
 
 def test_an_image_too_small_or_of_another_size_ends_no_calibration(
