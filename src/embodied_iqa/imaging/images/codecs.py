@@ -150,6 +150,20 @@ def _damage(data: bytes, named: str) -> str:
     return f"is a truncated or damaged {name} file"
 
 
+def is_jpeg(path: Path) -> bool:
+    """Return whether a file is a JPEG by its content, whatever its name.
+
+    Raises:
+        InputError: It cannot be read.
+    """
+    refuse_pipe(path)
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_JPEG)) == _JPEG
+    except OSError as error:
+        raise InputError(f"{str(path)!r} cannot be read: {error.strerror}") from error
+
+
 def read_image(path: Path) -> NDArray[np.uint8]:
     """Return an image file as ``(H, W, 3)`` uint8 RGB, as a viewer shows it; see `decode_rgb`.
 

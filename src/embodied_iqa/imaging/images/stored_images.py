@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError
-from embodied_iqa.imaging.images.codecs import read_image
+from embodied_iqa.imaging.images.codecs import is_jpeg, read_image
 from embodied_iqa.imaging.images.frame import View
 
 
@@ -43,6 +43,15 @@ class StoredImage:
             InputError: The file cannot be read.
         """
         return read_image(self.source) if isinstance(self.source, Path) else self.source
+
+    @property
+    def is_jpeg_file(self) -> bool:
+        """Whether it is a file whose content is JPEG.
+
+        Raises:
+            InputError: The file cannot be read.
+        """
+        return isinstance(self.source, Path) and is_jpeg(self.source)
 
 
 @dataclass(frozen=True, slots=True)

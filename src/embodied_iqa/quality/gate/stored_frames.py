@@ -26,12 +26,14 @@ class StoredFrame:
         name: The file's name, topic and stamp, or camera, episode and step.
         stamp_ns: When it was taken, on the clock of its source; None where that is not known.
         rgb: ``(H, W, 3)`` uint8, red first. Read-only.
+        is_jpeg_file: Whether it was read from a JPEG file, by its content.
     """
 
     view: View
     name: str
     stamp_ns: int | None
     rgb: NDArray[np.uint8]
+    is_jpeg_file: bool = False
 
 
 class CameraFrames:
@@ -83,8 +85,8 @@ class CameraFrames:
                 self.unreadable.append(image)
                 continue
             try:
-                rgb = image.rgb
+                rgb, is_jpeg = image.rgb, image.is_jpeg_file
             except InputError as error:
                 self.unreadable.append(UnreadableImage(image.name, error))
                 continue
-            yield StoredFrame(self._cameras[image.topic], image.title, image.stamp_ns, rgb)
+            yield StoredFrame(self._cameras[image.topic], image.title, image.stamp_ns, rgb, is_jpeg)

@@ -151,7 +151,7 @@ def test_clean_images_that_change_meanwhile_are_one_line(tmp_path: Path) -> None
     statistics = [measure(image) for image in images]
     group = CleanGroup([str(index) for index in range(63)], statistics)
     made = [(calibrate(View.TOP, statistics, "test"), group)]
-    fewer = [(View.TOP, str(index), image) for index, image in enumerate(images[:-1])]
+    fewer = [(View.TOP, str(index), image, False) for index, image in enumerate(images[:-1])]
     with pytest.raises(InputError, match="clean images changed"):
         reports(made, fewer, tmp_path / "worst", Margins())
     assert not (tmp_path / "worst").exists()
