@@ -33,6 +33,7 @@ from embodied_iqa.live.ros.calls import ENDING
 from embodied_iqa.live.ros.configured_node import ConfiguredNode
 from embodied_iqa.live.ros.environment import prepare_environment
 from embodied_iqa.live.ros.names import DIAGNOSTICS, diagnosed_name
+from embodied_iqa.live.ros.node_help import help_of, wants_help
 from embodied_iqa.live.ros.node_parameters import wanted_qos_overrides
 from embodied_iqa.live.ros.qos import adjustable
 from embodied_iqa.runs.graph.parameter_files import parameter_files, read_sections
@@ -275,7 +276,7 @@ def main_of(
     work: Callable[[NodeT, Spin], None] = lambda _node, spin: spin(_POLL_S),
     sockets_only: bool = False,
 ) -> int:
-    """Run a node until it is requested to stop; return the exit code.
+    """Run a node until it is requested to stop; return the exit code. With --help it is explained instead.
 
     Args:
         make_node: Returns the node.
@@ -284,6 +285,9 @@ def main_of(
             one event.
         sockets_only: The node closes a control loop: no other process may block it, see `use_sockets_only`.
     """
+    if wants_help(sys.argv[1:]):
+        sys.stdout.write(help_of(make_node, sys.argv[0]))
+        return 0
     prepare_environment(sockets_only=sockets_only)
     gc.freeze()  # what is imported stays: to look through all of it again and again would delay callbacks
     gc.enable()
