@@ -6,54 +6,83 @@ import argparse
 import dataclasses
 import json
 from concurrent.futures import ThreadPoolExecutor
+from typing import Final
 
 from embodied_iqa import __version__
 from embodied_iqa.cli.checks import hardware, machine, python, ros
 from embodied_iqa.cli.checks.finding import Check, Finding, Status
 
+_TRIAL: Final = "trial"
+_GATE: Final = "gate"
+_ROS: Final = "ros"
+_ROBOT: Final = "robot"
+_MODELS: Final = "models"
+USES: Final = {
+    _TRIAL: "the simulated trial",
+    _GATE: "the gate",
+    _ROS: "the gate as a ROS node",
+    _ROBOT: "a trial with the robot",
+    _MODELS: "a large model in this process",
+}
+"""Words of --for, and what they mean."""
+_NEEDED = frozenset({_GATE, _ROS})
+
 CHECKS = (
-    Check("Python", python.python_version),
-    Check("Python", python.gate_works),
+    Check("Python", python.python_version, _NEEDED | {_MODELS}),
+    Check("Python", python.gate_works, _NEEDED),
     Check("Python", python.packages),
-    Check("ROS", ros.rclpy_works),
-    Check("ROS", ros.interfaces),
-    Check("ROS", ros.middleware),
-    Check("ROS", ros.log_folder),
+    Check("ROS", ros.rclpy_works, frozenset({_ROS})),
+    Check("ROS", ros.interfaces, frozenset({_ROS})),
+    Check("ROS", ros.middleware, frozenset({_ROS})),
+    Check("ROS", ros.log_folder, frozenset({_ROS})),
     Check("machine", machine.processors),
     Check("machine", machine.disk),
     Check("machine", machine.shared_memory),
     Check("machine", machine.leftovers),
     Check("machine", machine.rendering),
-    Check("robot", hardware.realsense),
-    Check("robot", hardware.universal_robots),
-    Check("models", hardware.models),
+    Check("robot", hardware.realsense, frozenset({_ROBOT})),
+    Check("robot", hardware.universal_robots, frozenset({_ROBOT})),
+    Check("models", hardware.models, frozenset({_MODELS})),
 )
 _MARKS = {Status.OK: "[green]ok[/]", Status.MISSING: "[yellow]missing[/]", Status.BROKEN: "[red]broken[/]"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
+    use = f"what the exit code is for (default {_TRIAL})"
+    parser.add_argument("--for", dest="use", choices=[*USES], default=_TRIAL, help=use)
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Check the machine; return 0 if everything that the simulated trial needs works."""
-    findings = examine()
-    whole = not any(finding.stops_the_trial for _, finding in findings)
+    """Check the machine; return 0 if everything works that the simulated trial, or another use, needs."""
+    use: str = arguments.use
+    findings = examine(use)
+    whole = not any(finding.stops for _, finding in findings)
     if arguments.json:
-        print(json.dumps(_as_data(findings, whole=whole), indent=2))
+        print(json.dumps(_as_data(findings, use, whole=whole), indent=2))
     else:
-        _print(findings, whole=whole)
+        _print(findings, _verdict(findings, use, whole=whole), whole=whole)
     return 0 if whole else 1
 
 
-def examine() -> list[tuple[str, Finding]]:
-    """Run the checks, two at a time; return group and finding in the order of the checks."""
+def examine(use: str = _TRIAL) -> list[tuple[str, Finding]]:
+    """Run the checks, two at a time; return group and finding in the order of the checks.
+
+    Args:
+        use: One of `USES`; what it needs is required.
+    """
     with ThreadPoolExecutor(max_workers=2) as pool:
         results = pool.map(_findings, CHECKS)
         return [
-            (check.group, finding) for check, found in zip(CHECKS, results, strict=True) for finding in found
+            (check.group, dataclasses.replace(finding, required=_is_needed(check, finding, use)))
+            for check, found in zip(CHECKS, results, strict=True)
+            for finding in found
         ]
+
+
+def _is_needed(check: Check, finding: Finding, use: str) -> bool:
+    return use in check.uses or (use in {_TRIAL, _ROBOT} and finding.required)
 
 
 def _findings(check: Check) -> list[Finding]:
@@ -65,30 +94,31 @@ def _findings(check: Check) -> list[Finding]:
         return [Finding(name, Status.BROKEN, reason, "please report this", required=True)]
 
 
-def _as_data(findings: list[tuple[str, Finding]], *, whole: bool) -> dict[str, object]:
+def _as_data(findings: list[tuple[str, Finding]], use: str, *, whole: bool) -> dict[str, object]:
     checks = [{"group": group, **dataclasses.asdict(finding)} for group, finding in findings]
-    return {"version": __version__, "ok": whole, "checks": checks}
+    return {"version": __version__, "for": use, "ok": whole, "checks": checks}
 
 
-def _verdict(findings: list[tuple[str, Finding]], *, whole: bool) -> str:
+def _verdict(findings: list[tuple[str, Finding]], use: str, *, whole: bool) -> str:
     optional = sum(1 for _, finding in findings if finding.status is not Status.OK and not finding.required)
     if not whole:
-        names = [finding.name for _, finding in findings if finding.stops_the_trial]
+        names = [finding.name for _, finding in findings if finding.stops]
         gate = [finding for _, finding in findings if finding.name == python.GATE]
-        works = "the gate works; " if gate and gate[0].status is Status.OK else ""
-        return f"{works}the simulated trial cannot run yet: {', '.join(names)}"
+        works = "the gate works; " if gate and gate[0].status is Status.OK and use != _GATE else ""
+        return f"{works}{USES[use]} cannot run yet: {', '.join(names)}"
     remark = f" ({optional} optional findings)" if optional else ""
-    return f"everything that the simulated trial needs works{remark}: embodied-iqa trial"
+    then = ": embodied-iqa trial" if use == _TRIAL else ""
+    return f"everything that {USES[use]} needs works{remark}{then}"
 
 
-def _print(findings: list[tuple[str, Finding]], *, whole: bool) -> None:
+def _print(findings: list[tuple[str, Finding]], verdict: str, *, whole: bool) -> None:
     try:
         from rich.console import Console
         from rich.markup import escape
 
         from embodied_iqa.cli.output import console, table_of
     except ImportError:
-        _print_plainly(findings, whole=whole)
+        _print_plainly(findings, verdict)
         return
     table = table_of("what", "state", "found, and how to fix it", title=f"embodied-iqa {__version__}")
     before = ""
@@ -101,11 +131,11 @@ def _print(findings: list[tuple[str, Finding]], *, whole: bool) -> None:
         table.add_row(f"  {finding.name}", state, "\n[dim]fix:[/] ".join(texts))
     output: Console = console()
     output.print(table)
-    output.print(escape(_verdict(findings, whole=whole)), style="bold green" if whole else "bold red")
+    output.print(escape(verdict), style="bold green" if whole else "bold red")
 
 
-def _print_plainly(findings: list[tuple[str, Finding]], *, whole: bool) -> None:
+def _print_plainly(findings: list[tuple[str, Finding]], verdict: str) -> None:
     for group, finding in findings:
         fix = f" -> {finding.fix}" if finding.fix else ""
         print(f"{group:8} {finding.name:18} {finding.status:8} {finding.detail}{fix}")
-    print(_verdict(findings, whole=whole))
+    print(verdict)

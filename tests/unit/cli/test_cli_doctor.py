@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from embodied_iqa.cli.checks import finding as finding_module
 from embodied_iqa.cli.checks import hardware, machine, python, ros
 from embodied_iqa.cli.checks.finding import Check, Finding, Outcome, Status, try_code
 from embodied_iqa.cli.checks.hardware import build_advice, models
+from embodied_iqa.cli.main import main
 
 FINE = Finding("fine", Status.OK, "all is well", required=True)
 OPTIONAL = Finding("extra", Status.MISSING, "not there", "install it")
@@ -26,7 +28,7 @@ def _doctor(
     monkeypatch: pytest.MonkeyPatch, *looks: Callable[[], list[Finding]], as_json: bool = False
 ) -> int:
     monkeypatch.setattr(doctor, "CHECKS", tuple(Check("group", look) for look in looks))
-    return doctor.run(argparse.Namespace(json=as_json))
+    return doctor.run(argparse.Namespace(json=as_json, use="trial"))
 
 
 @pytest.mark.parametrize(
@@ -112,16 +114,16 @@ def test_packages_as_pinned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert (found.status, found.required) == (Status.OK, True)
 
 
-def test_missing_package_stops_the_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_package_stops(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = _pinned(tmp_path, monkeypatch, "no-such-package==1.0\n")
-    assert found.stops_the_trial
+    assert found.stops
     assert "no-such-package" in found.detail
 
 
 def test_other_version_is_told_and_does_not_stop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = _pinned(tmp_path, monkeypatch, "pytest==0.0.1\n")
     assert found.status is Status.BROKEN
-    assert not found.stops_the_trial
+    assert not found.stops
     assert "tested: 0.0.1" in found.detail
 
 
@@ -133,7 +135,7 @@ def test_pin_for_another_python_is_left_out(tmp_path: Path, monkeypatch: pytest.
 def test_profile_that_does_not_exist(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FASTRTPS_DEFAULT_PROFILES_FILE", "/no/such/profile.xml")
     found = {finding.name: finding for finding in ros.middleware()}
-    assert found["Fast DDS profile"].stops_the_trial
+    assert found["Fast DDS profile"].stops
     assert "unset FASTRTPS_DEFAULT_PROFILES_FILE" in found["Fast DDS profile"].fix
 
 
@@ -156,7 +158,7 @@ def test_interfaces_built_from_other_sources(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(ros, "try_code", lambda code: try_code("print('3 types')"))
     monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path / "prefix"))
     (found,) = ros.interfaces()
-    assert found.stops_the_trial
+    assert found.stops
     assert found.detail.endswith("Changed.msg, New.msg")
 
 
@@ -167,7 +169,7 @@ def test_logs_that_cannot_be_written(variables: dict[str, str], monkeypatch: pyt
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(os, "access", lambda *_: False)
-    assert ros.log_folder()[0].stops_the_trial
+    assert ros.log_folder()[0].stops
 
 
 def test_leftovers_are_segments_that_nobody_maps(tmp_path: Path) -> None:
@@ -188,22 +190,22 @@ def test_leftovers_are_segments_that_nobody_maps(tmp_path: Path) -> None:
 
 
 def test_full_disk_and_missing_shared_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert machine.shared_memory(tmp_path / "none")[0].stops_the_trial
+    assert machine.shared_memory(tmp_path / "none")[0].stops
     full = machine.shutil.disk_usage(tmp_path)._replace(free=10 << 20)
     monkeypatch.setattr(machine.shutil, "disk_usage", lambda path: full)
-    assert machine.disk(tmp_path)[0].stops_the_trial
-    assert machine.shared_memory(tmp_path)[0].stops_the_trial
+    assert machine.disk(tmp_path)[0].stops
+    assert machine.shared_memory(tmp_path)[0].stops
 
 
 def test_rendering_through_a_window_fails_clearly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MUJOCO_GL", "no-such-back-end")
     (found,) = machine.rendering()
-    assert found.stops_the_trial
+    assert found.stops
     assert "MUJOCO_GL=no-such-back-end" in found.detail
 
 
 def test_this_machine_can_run_the_trial() -> None:
-    wrong = [finding for _, finding in doctor.examine() if finding.stops_the_trial]
+    wrong = [finding for _, finding in doctor.examine() if finding.stops]
     assert not wrong
 
 
@@ -237,6 +239,59 @@ def test_the_gate_is_tried_and_named_in_the_verdict(
     assert (found.status, found.detail) == (Status.OK, "works: a black image is judged REJECT")
     assert _doctor(monkeypatch, lambda: [found, NEEDED]) == 1
     assert "the gate works; the simulated trial cannot run yet: needed" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("use", "broken", "code"),
+    [
+        ("gate", "rclpy", 0),
+        ("gate", "quality gate", 1),
+        ("gate", "Python", 1),
+        ("gate", "offscreen images", 0),
+        ("ros", "rclpy", 1),
+        ("ros", "quality gate", 1),
+        ("ros", "offscreen images", 0),
+        ("robot", "UR arm", 1),
+        ("robot", "rclpy", 1),
+        ("robot", "torch", 0),
+        ("models", "torch", 1),
+        ("models", "rclpy", 0),
+        ("trial", "UR arm", 0),
+        ("trial", "offscreen images", 1),
+    ],
+)
+def test_the_exit_code_is_of_what_the_use_needs(
+    use: str, broken: str, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = {
+        python.python_version: "Python",
+        python.gate_works: "quality gate",
+        ros.rclpy_works: "rclpy",
+        machine.rendering: "offscreen images",
+        hardware.universal_robots: "UR arm",
+        hardware.models: "torch",
+    }
+    is_of_the_trial = {"Python", "rclpy", "offscreen images"}
+
+    def fake(name: str) -> Callable[[], list[Finding]]:
+        status = Status.BROKEN if name == broken else Status.OK
+        return lambda: [Finding(name, status, "as it is", required=name in is_of_the_trial)]
+
+    kept = [replace(one, run=fake(names[one.run])) for one in doctor.CHECKS if one.run in names]
+    monkeypatch.setattr(doctor, "CHECKS", tuple(kept))
+    assert main(["doctor", "--for", use]) == code
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert (f"everything that {doctor.USES[use]} needs works" in last) is (code == 0)
+    assert main(["doctor", "--for", use, "--json"]) == code
+    data = json.loads(capsys.readouterr().out)
+    assert (data["for"], data["ok"]) == (use, code == 0)
+    assert [one["required"] for one in data["checks"] if one["name"] == broken] == [code == 1]
+
+
+def test_a_use_that_is_not_known_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--for", "gaet"]) == 2
+    said = capsys.readouterr().err
+    assert "got 'gaet'; did you mean gate?; available: trial, gate, ros, robot, models" in said
 
 
 def test_of_a_wheel_the_extras_are_named(monkeypatch: pytest.MonkeyPatch) -> None:

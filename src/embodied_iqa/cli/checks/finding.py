@@ -28,7 +28,7 @@ class Finding:
         status: Result.
         detail: Versions, numbers, the reason.
         fix: How to fix it, one line; empty if nothing is wrong.
-        required: Whether the simulated trial needs it.
+        required: Whether the simulated trial needs it, or what else `doctor --for` names.
     """
 
     name: str
@@ -38,17 +38,24 @@ class Finding:
     required: bool = False
 
     @property
-    def stops_the_trial(self) -> bool:
-        """Whether this finding prevents `embodied-iqa trial`."""
+    def stops(self) -> bool:
+        """Whether this finding prevents what it is required for."""
         return self.required and self.status is not Status.OK
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A check and the group of its findings."""
+    """A check.
+
+    Attributes:
+        group: Of its findings.
+        run: Makes them.
+        uses: Words of `doctor --for` that need all of its findings; of the trial each finding says it itself.
+    """
 
     group: str
     run: Callable[[], list[Finding]]
+    uses: frozenset[str] = frozenset()
 
 
 def install_with(target: str, extra: str) -> str:
