@@ -6,10 +6,11 @@ from dataclasses import replace
 from functools import cache
 from types import MappingProxyType
 
+import numpy as np
 from numpy.random import Generator
 
 from embodied_iqa.base.errors import InputError, UsageError
-from embodied_iqa.base.user_code import PREFIX, load_object
+from embodied_iqa.base.user_code import PREFIX, load_object, own_code
 from embodied_iqa.imaging.distortions import (
     block_distortions,
     blur,
@@ -23,7 +24,7 @@ from embodied_iqa.imaging.distortions import (
     sharpness_contrast,
     spatial,
 )
-from embodied_iqa.imaging.distortions.entry import Entry
+from embodied_iqa.imaging.distortions.entry import Entry, Operator
 from embodied_iqa.imaging.distortions.image import Image, checked
 from embodied_iqa.imaging.distortions.spec import LEVELS, DistortionSpec
 
@@ -81,7 +82,24 @@ def _own(word: str) -> Entry:
     found = load_object(word.removeprefix(PREFIX))
     if not isinstance(found, Entry) or len(found.parameters) != len(LEVELS):
         raise InputError(f"{word} is not a distortion", expected=f"an Entry with {len(LEVELS)} levels")
-    return replace(found, id=word)
+    return replace(found, id=word, operator=_own_operator(word, found.operator))
+
+
+def _own_operator(word: str, operator: Operator) -> Operator:
+    """Return a user's operator whose exceptions and results are reported in one line."""
+
+    def distorted(image: Image, rng: Generator, *parameters: float) -> Image:
+        with own_code(f"{word} fails"):
+            result: object = operator(image, rng, *parameters)
+        expected = f"{image.shape} uint8"
+        if not isinstance(result, np.ndarray):
+            raise InputError(f"{word} returned {type(result).__name__}", expected=expected)
+        if result.shape != image.shape or result.dtype != np.uint8:
+            raise InputError(f"{word} returned {result.shape} {result.dtype}", expected=expected)
+        shared = np.may_share_memory(result, image)
+        return np.array(result, order="C") if shared else np.ascontiguousarray(result)
+
+    return distorted
 
 
 def distort(image: Image, id_or_name: str, level: int, rng: Generator) -> Image:
@@ -99,7 +117,8 @@ def distort(image: Image, id_or_name: str, level: int, rng: Generator) -> Image:
 
     Raises:
         UsageError: Unknown distortion or level.
-        InputError: The image has another type, shape or size.
+        InputError: The image has another type, shape or size, or a distortion of the user's own fails or
+            returns anything but an image of that size.
     """
     distortion = entry(id_or_name)
     if level not in LEVELS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -89,3 +90,57 @@ def test_levels_outside_of_one_to_five_are_refused(level: int, photograph: Image
         distort(photograph, "01", level, np.random.default_rng(0))
     with pytest.raises(UsageError):
         DistortionSpec("01", level)
+
+
+OWN = """
+from dataclasses import replace
+
+import numpy as np
+
+from embodied_iqa.imaging.distortions import entry
+
+def _own(operator):
+    return replace(entry("01"), operator=operator)
+
+def _raises(image, rng, *parameters):
+    raise KeyError("no luck")
+
+raises = _own(_raises)
+floats = _own(lambda image, rng, *parameters: image / 255)
+none = _own(lambda image, rng, *parameters: None)
+half = _own(lambda image, rng, *parameters: image[::2])
+mirrored = _own(lambda image, rng, *parameters: image[:, ::-1])
+same = _own(lambda image, rng, *parameters: image)
+"""
+
+
+@pytest.fixture
+def _own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a_distortion.py").write_text(OWN)
+    monkeypatch.syspath_prepend(tmp_path)
+
+
+@pytest.mark.usefixtures("_own")
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("raises", "fails: KeyError: 'no luck'"),
+        ("floats", r"returned \(48, 64, 3\) float64; expected \(48, 64, 3\) uint8"),
+        ("none", r"returned NoneType; expected \(48, 64, 3\) uint8"),
+        ("half", r"returned \(24, 64, 3\) uint8; expected \(48, 64, 3\) uint8"),
+    ],
+)
+def test_what_is_wrong_with_an_own_distortion_is_reported(name: str, message: str):
+    word = f"python:a_distortion:{name}"
+    with pytest.raises(InputError, match=f"^{word} {message}$"):
+        distort(np.zeros((48, 64, 3), np.uint8), word, 1, np.random.default_rng(0))
+
+
+@pytest.mark.usefixtures("_own")
+def test_an_own_distortion_may_return_a_view_of_its_input():
+    image = np.random.default_rng(1).integers(0, 256, (48, 64, 3), dtype=np.uint8)
+    for name, expected in (("mirrored", image[:, ::-1]), ("same", image)):
+        found = distort(image, f"python:a_distortion:{name}", 1, np.random.default_rng(0))
+        assert np.array_equal(found, expected)
+        assert found.flags.c_contiguous
+        assert not np.may_share_memory(found, image)

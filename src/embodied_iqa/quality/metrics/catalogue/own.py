@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -45,7 +46,10 @@ class OwnMetric:
         else:
             check_image(distorted, info.smallest_px)
         with own_code(f"{info.name} fails"):
-            return float(self._metric.measure(distorted, reference, context))
+            value = float(self._metric.measure(distorted, reference, context))
+        if math.isnan(value):
+            raise InputError(f"{info.name} returned nan", expected="a number")
+        return value
 
     def close(self) -> None:
         """Close the user's metric, where it can be closed."""

@@ -36,6 +36,10 @@ class Broken(Mean):
     def measure(self, distorted, reference=None, context=None):
         raise KeyError("no luck")
 
+class Unknown(Mean):
+    def measure(self, distorted, reference=None, context=None):
+        return float("nan")
+
 def unmade():
     raise RuntimeError("no weights")
 
@@ -108,6 +112,8 @@ def test_what_is_wrong_with_an_own_metric_is_reported():
         metric_by_name("python:a_mean:Mean").measure(GREY[:3])
     with pytest.raises(InputError, match="a_mean:Broken fails: KeyError"):
         metric_by_name("python:a_mean:Broken").measure(GREY)
+    with pytest.raises(InputError, match="a_mean:Unknown returned nan; expected a number"):
+        metric_by_name("python:a_mean:Unknown").measure(GREY)
     with pytest.raises(InputError, match="cannot be made: RuntimeError: no weights"):
         metric_by_name("python:a_mean:unmade")
     with pytest.raises(InputError, match="is not a metric"):
