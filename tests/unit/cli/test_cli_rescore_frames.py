@@ -8,6 +8,7 @@ import math
 from dataclasses import replace
 from pathlib import Path
 
+import lxml.html
 import pytest
 
 from embodied_iqa.arm.robot.foreign.options import JOINTS
@@ -131,6 +132,31 @@ def test_every_sampled_image_is_asked_about_as_recorded_and_distorted(tmp_path: 
     assert len(rows_of(out)) == 9
     assert {row["verdict"] for row in rows_of(out)} == {""}
     assert main(["report", str(out)]) == 0
+
+
+def test_the_report_of_rescored_images_speaks_of_images(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    constants = SubjectConstants("pixel-vla", "1", "for this test", 1, d_max_m=0.5)
+    monkeypatch.setattr(session_results, "constants_of", lambda *_of: constants)
+    monkeypatch.setattr(rescoring_frames, "constants_of", lambda *_of: constants)
+    bag, out = write_bag(tmp_path / "bag.mcap", states=True), tmp_path / "out"
+    states = ("--state", "tool=/tcp", "--state", "gripper=/grip")
+    words = ("--task", TASK, "--vla", "pixel", "--distortion", "19:5", "--distortion", "12:2", *states)
+    assert rescore(bag, out, *words, "--every", "0.5") == 0
+    assert main(["report", str(out)]) == 0
+    page = lxml.html.document_fromstring((out / "report.html").read_text())
+    text = " ".join(page.text_content().split())
+    assert page.findtext(".//h1").startswith("3 images, 2 distortions, nothing executed: decision ")
+    (task,) = page.xpath("//section[@class='task']")
+    runs = [" ".join(run.findtext(".//h3").split()) for run in task.xpath(".//article")]
+    assert (runs[0], len(runs)) == ("Reference run", 3)
+    assert text.count("embodied-iqa rescore ") == 3
+    assert "Not executed" in text
+    tiles = {tile.text_content().strip() for tile in page.xpath("//*[@class='tile-title']")}
+    assert "Success" not in tiles
+    for wrong in ("No end recorded", "nothing can be compared", "only a part", "Scene seed", "not counted"):
+        assert wrong not in text
 
 
 def test_scores_are_those_of_a_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

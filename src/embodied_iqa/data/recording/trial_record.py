@@ -6,6 +6,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from itertools import pairwise
 from operator import attrgetter, itemgetter
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,9 @@ from embodied_iqa.imaging.images.assembler import Source
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.models.scoring.execution_score import Outcome
 from embodied_iqa.world.protocols import ChunkStatus
+
+NOT_EXECUTED: Final = "rescored from recorded images; nothing was executed"
+"""Why a run has no outcome whose images were only rescored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +209,11 @@ class RunRecord:
         return 0 if self.distortion is None else self.distortion.level_at(stamp_ns - self.start_ns, view)
 
     @property
+    def was_executed(self) -> bool:
+        """Whether an arm was there to move; False where recorded images were only rescored."""
+        return self.outcome is not None or self.reason != NOT_EXECUTED
+
+    @property
     def failure(self) -> str:
         """How the VLA failed where it failed at every decision for the arm; empty where one came."""
         own = [chunk for chunk in self.chunks if chunk.source is Source.DISTORTED]
@@ -280,4 +289,10 @@ class TrialRecord:
     @property
     def scene(self) -> int | None:
         """Seed of the scene of the simulated cell; None in another world, which was generated from none."""
-        return self.scene_seed if self.metadata.get("arm_node.robot", "sim") == "sim" else None
+        in_cell = self.was_executed and self.metadata.get("arm_node.robot", "sim") == "sim"
+        return self.scene_seed if in_cell else None
+
+    @property
+    def was_executed(self) -> bool:
+        """Whether a run was executed; True of a recording without runs."""
+        return not self.runs or any(run.was_executed for run in self.runs)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from embodied_iqa.arm.verdict import GateMode
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.data.recording.trial_record import (
+    NOT_EXECUTED,
     AnswerRecord,
     ChunkRecord,
     RunRecord,
@@ -38,7 +39,6 @@ from embodied_iqa.runs.offline.trial_output import TrialOutput
 from embodied_iqa.runs.trial.deciding import DecisionRequest, answer, decide
 from embodied_iqa.runs.trial.run_folder import task_slug
 
-NOT_EXECUTED: Final = "rescored from recorded images; nothing was executed"
 _MOST_OPEN: Final = 64
 """Recordings whose files are open: a data set may have thousands of tasks."""
 

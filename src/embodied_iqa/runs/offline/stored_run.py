@@ -286,7 +286,8 @@ def _subjects(tasks: Sequence[ReportedTask]) -> dict[str, str]:
 
 
 def _seeds(tasks: Sequence[ReportedTask]) -> dict[str, int]:
-    seeds = {f"scene of {task.record.task!r}": task.record.scene_seed for task in tasks}
+    scenes = {task.record.task: task.record.scene for task in tasks}
+    seeds = {f"scene of {task!r}": seed for task, seed in scenes.items() if seed is not None}
     for task in tasks:
         for run in task.record.runs:
             if (spec := run.distortion) is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from statistics import fmean
 
 from embodied_iqa.data.recording.trial_record import RunRecord
 from embodied_iqa.models.scoring.execution_score import Outcome
@@ -22,6 +23,8 @@ def headline(tasks: Sequence[ReportedTask]) -> str:
     Such as "On undistorted images 3 of 3 tasks succeeded; under 9 distortions 4 of 9 runs succeeded, and
     1 ended in an emergency stop."
     """
+    if nothing_executed(tasks):
+        return _rescored(tasks)
     runs = [run for task in tasks for run in task.record.runs]
     clean = [run for run in runs if run.distortion is None]
     distorted = [run for run in runs if run.distortion is not None]
@@ -29,10 +32,40 @@ def headline(tasks: Sequence[ReportedTask]) -> str:
     if clean:
         parts.append(f"on undistorted images {_tally(clean, 'task')}")
     if distorted:
-        kinds = {replace(run.distortion, seed=0) for run in distorted if run.distortion is not None}
-        parts.append(f"under {plural(len(kinds), 'distortion')} {_tally(distorted, 'run')}")
+        parts.append(f"under {_distortions(distorted)} {_tally(distorted, 'run')}")
     sentence = "; ".join(parts) or "no run was recorded"
     return sentence[0].upper() + sentence[1:] + "."
+
+
+def nothing_executed(tasks: Sequence[ReportedTask]) -> bool:
+    """Return whether recorded images were only rescored."""
+    return bool(tasks) and not any(task.record.was_executed for task in tasks)
+
+
+def _rescored(tasks: Sequence[ReportedTask]) -> str:
+    """Say how many images were rescored and their mean scores.
+
+    Such as "5 images, 2 distortions, nothing executed: cognition 1.00."
+    """
+    pairs = [pair for task in tasks for pair in task.scored_runs]
+    images = sum(run.frames_published for run, _ in pairs if run.distortion is None)
+    scores = {
+        "cognition": [own.cognition.score for _, own in pairs if own.cognition],
+        "decision": [own.decision.score for _, own in pairs if own.decision],
+    }
+    means = {
+        name: fmean(finite)
+        for name, values in scores.items()
+        if (finite := [value for value in values if value is not None])
+    }
+    found = ", ".join(f"{name} {number(mean, 2)}" for name, mean in means.items())
+    distortions = _distortions([run for run, _ in pairs])
+    return f"{plural(images, 'image')}, {distortions}, nothing executed" + (f": {found}." if found else ".")
+
+
+def _distortions(runs: Sequence[RunRecord]) -> str:
+    kinds = {replace(run.distortion, seed=0) for run in runs if run.distortion is not None}
+    return plural(len(kinds), "distortion")
 
 
 def _tally(runs: Sequence[RunRecord], noun: str) -> str:
@@ -92,16 +125,20 @@ def _key(task: ReportedTask) -> tuple[str, int]:
 
 
 def tiles(tasks: Sequence[ReportedTask]) -> tuple[Tile, ...]:
-    """Return the means over the distorted runs, and the share of frames that passed the gate."""
+    """Return the means over the distorted runs, and the share of frames that passed the gate.
+
+    Where nothing was executed, there is neither execution nor success.
+    """
     pairs = [pair for task in tasks for pair in task.scored_runs if pair[0].distortion is not None]
     scores = [own for _, own in pairs]
-    return (
+    subjects = (
         _mean("Cognition", [own.cognition.score if own.cognition else None for own in scores], 1, 2),
         _mean("Decision", [own.decision.score if own.decision else None for own in scores], 1, 2),
-        _mean("Execution", [own.execution.score for own in scores], 100, 0),
-        _gate(scores),
-        _success([run for run, _ in pairs]),
     )
+    if nothing_executed(tasks):
+        return (*subjects, _gate(scores))
+    execution = _mean("Execution", [own.execution.score for own in scores], 100, 0)
+    return (*subjects, execution, _gate(scores), _success([run for run, _ in pairs]))
 
 
 def _mean(title: str, values: Sequence[float | None], whole: int, digits: int) -> Tile:

@@ -126,7 +126,7 @@ def _vla_command(run: RunRecord) -> str:
 
 def _remarks(run: RunRecord, moment: Moment, frames: Mapping[View, RecordedFrame]) -> tuple[str, ...]:
     remarks = []
-    if run.outcome is None:
+    if run.outcome is None and run.was_executed:
         remarks.append("The recording has no end of this run: this may be only a part of it.")
     if not frames:
         remarks.append(f"No image of {moment.name} was recorded.")

@@ -36,10 +36,10 @@ class TaskPage:
     Attributes:
         anchor: For links.
         title: Which of the tasks it is, with or without the gate.
-        record: Of the trial.
+        record: Of the trial; the first one of rescored images.
         guarded: Whether the arm obeyed the gate.
-        recording: Path relative to the page.
-        rescore_command: To run in the folder of the page.
+        recordings: Paths relative to the page; several of rescored images, which have one for each run.
+        rescore_commands: To run in the folder of the page, one for each recording.
         runs: The reference run first.
         remarks: What is missing in the recording.
     """
@@ -48,8 +48,8 @@ class TaskPage:
     title: str
     record: TrialRecord
     guarded: bool
-    recording: str
-    rescore_command: str
+    recordings: tuple[str, ...]
+    rescore_commands: tuple[str, ...]
     runs: tuple[RunPage, ...]
     remarks: tuple[str, ...]
 
@@ -110,7 +110,8 @@ def write_report(tasks: Sequence[ReportedTask], out: Path, context: RunContext) 
         for run in task.record.runs
     )
     max_bytes = bytes_for_each(count)
-    guarded = guarded_tasks(tasks)
+    guarded, groups = guarded_tasks(tasks), _of_one_task(tasks)
+    titles = header.task_titles([group[0] for group in groups])
     measured = [task for task in tasks if task not in guarded]
     page = TrialPage(
         name=context.run_id,
@@ -119,8 +120,8 @@ def write_report(tasks: Sequence[ReportedTask], out: Path, context: RunContext) 
         remarks=context.remarks,
         subtitle=header.subtitle(tasks),
         tasks=tuple(
-            _task_page(task, title, place, out.parent, max_bytes)
-            for place, (task, title) in enumerate(zip(tasks, header.task_titles(tasks), strict=True), 1)
+            _task_page(group, title, place, out.parent, max_bytes)
+            for place, (group, title) in enumerate(zip(groups, titles, strict=True), 1)
         ),
         pairs=gate_pairs(tasks),
         context=context,
@@ -128,22 +129,42 @@ def write_report(tasks: Sequence[ReportedTask], out: Path, context: RunContext) 
     write_text_whole(out, render_page("trial.html.j2", page))
 
 
-def _task_page(task: ReportedTask, title: str, place: int, folder: Path, max_bytes: int) -> TaskPage:
-    recording = _name_from(task.recording, folder)
-    frames, remarks = _frames(task, recording)
-    if task.reference is None:
+def _of_one_task(tasks: Sequence[ReportedTask]) -> list[list[ReportedTask]]:
+    """Group the recordings of a task: those of rescored images hold a run each, a trial holds all of them."""
+    groups: list[list[ReportedTask]] = []
+    rescored: dict[str, list[ReportedTask]] = {}
+    for task in tasks:
+        if not task.record.was_executed and task.record.task in rescored:
+            rescored[task.record.task].append(task)
+        else:
+            groups.append([task])
+            if not task.record.was_executed:
+                rescored[task.record.task] = groups[-1]
+    return [sorted(group, key=lambda task: task.reference is None) for group in groups]
+
+
+def _task_page(
+    group: Sequence[ReportedTask], title: str, place: int, folder: Path, max_bytes: int
+) -> TaskPage:
+    recordings = tuple(_name_from(task.recording, folder) for task in group)
+    reference = group[0].reference
+    found = [_frames(task, name) for task, name in zip(group, recordings, strict=True)]
+    frames = [seen for of_runs, _ in found for seen in of_runs]
+    remarks = [remark for _, of_task in found for remark in of_task]
+    if reference is None:
         remarks.append("The recording has no reference run: nothing can be compared with it.")
     anchor = f"task-{place}"
+    runs = [scored for task in group for scored in task.scored_runs]
     return TaskPage(
         anchor=anchor,
         title=title,
-        record=task.record,
-        guarded=any(run.gate_mode is GateMode.ON for run in task.record.runs),
-        recording=recording,
-        rescore_command=f"embodied-iqa rescore {shlex.quote(recording)}",
+        record=group[0].record,
+        guarded=any(run.gate_mode is GateMode.ON for run in group[0].record.runs),
+        recordings=recordings,
+        rescore_commands=tuple(f"embodied-iqa rescore {shlex.quote(name)}" for name in recordings),
         runs=tuple(
-            run_page(run, scores, task.reference, seen, anchor=f"{anchor}-run-{index}", max_bytes=max_bytes)
-            for index, ((run, scores), seen) in enumerate(zip(task.scored_runs, frames, strict=True))
+            run_page(run, scores, reference, seen, anchor=f"{anchor}-run-{index}", max_bytes=max_bytes)
+            for index, ((run, scores), seen) in enumerate(zip(runs, frames, strict=True))
         ),
         remarks=tuple(remarks),
     )
