@@ -13,11 +13,11 @@ from embodied_iqa_msgs.msg import ActionChunk, ArmStatus, GateLease
 from geometry_msgs.msg import PoseStamped
 
 from embodied_iqa.arm.robot.limits import ArmLimits
-from embodied_iqa.live.nodes.arm_node import goal_of
 from embodied_iqa.live.ros import arm_return, trial_commands
 from embodied_iqa.live.ros.arm_return import ArmReturn
 from embodied_iqa.live.ros.calls import NoResponseError
 from embodied_iqa.live.ros.conversion import pose_of
+from embodied_iqa.live.ros.goals import goal_of
 from embodied_iqa.live.ros.trial_commands import TrialCommands
 from embodied_iqa.runs.trial.protocol import CheckArm, Command, Rearm, Reply, SetDistortion, StopArm
 

@@ -38,7 +38,6 @@ from embodied_iqa.live.ros.conversion import (
     lease_of,
     lease_to_msg,
     ns_of,
-    other_frames_of,
     pose_of,
     spec_of,
     spec_to_msg,
@@ -47,6 +46,7 @@ from embodied_iqa.live.ros.conversion import (
     uncalibrated_info,
     unknown_pose,
 )
+from embodied_iqa.live.ros.goals import other_frames_of
 from embodied_iqa.world.protocols import ActionChunk, ChunkStatus
 from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 

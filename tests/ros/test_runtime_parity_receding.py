@@ -28,7 +28,8 @@ from embodied_iqa.data.recording.trial_reading import read_trial
 from embodied_iqa.data.recording.trial_record import ChunkRecord
 from embodied_iqa.imaging.images.assembler import Source
 from embodied_iqa.imaging.images.frame import View
-from embodied_iqa.live.ros.conversion import header_of, joint_goal_of, ns_of
+from embodied_iqa.live.ros.conversion import header_of, ns_of
+from embodied_iqa.live.ros.goals import joint_goal_of
 from embodied_iqa.live.ros.qos import EVENT, STATE
 from embodied_iqa.models.subjects.catalogue import Role
 from embodied_iqa.models.subjects.reference import parse_vla

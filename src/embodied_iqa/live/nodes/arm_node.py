@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from diagnostic_msgs.msg import DiagnosticStatus
 from embodied_iqa_msgs.msg import ActionChunk, ArmStatus, GateLease
 from embodied_iqa_msgs.srv import RearmArm, StopArm
@@ -15,25 +13,22 @@ from sensor_msgs.msg import JointState
 from embodied_iqa.arm.robot.arm import Arm
 from embodied_iqa.arm.robot.arm_runner import ArmReport, ArmRunner, ArmTick, why_not_yet
 from embodied_iqa.arm.robot.controller import make_controller
-from embodied_iqa.arm.robot.messages import ArmGoal, ArmMode, ArmState
+from embodied_iqa.arm.robot.messages import ArmMode, ArmState
 from embodied_iqa.arm.robot.ur.arm import UrArm
 from embodied_iqa.arm.robot.ur.robotiq_gripper import RobotiqGripper
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.kinematics import tool_along_z
 from embodied_iqa.base.kinematics.models import T_BASELINK_BASE, ArmModel
 from embodied_iqa.base.kinematics.se3 import invert
-from embodied_iqa.imaging.images.frame import parse_view
 from embodied_iqa.live.ros.action_gripper import make_action_gripper
 from embodied_iqa.live.ros.conversion import (
     header_of,
-    increments_of,
-    joint_goal_of,
     joints_to_msg,
     lease_of,
     ns_of,
-    other_frames_of,
     pose_of,
 )
+from embodied_iqa.live.ros.goals import goal_of
 from embodied_iqa.live.ros.node import Health, ManagedNode, leave, main_of
 from embodied_iqa.live.ros.qos import EVENT, STATE, adjustable
 from embodied_iqa.live.ros.ros2_control_arm import Ros2ControlArm
@@ -241,25 +236,6 @@ class ArmNode(ManagedNode[ArmParameters]):
         self._carry_out(self._runner.stop(request.reason or "stop requested", measured))
         response.success, response.message = not self._runner.state.is_armed, self._runner.state.reason
         return response
-
-
-def goal_of(message: ActionChunk) -> ArmGoal:
-    """Return the goal of a chunk.
-
-    Raises:
-        UsageError: The name of the view is wrong.
-        ValueError: There are not six joints for each step, or not a stamp for each camera.
-    """
-    joints = joint_goal_of(message)
-    goal = ArmGoal(
-        increments_of(message),
-        parse_view(message.view),
-        ns_of(message.header.stamp),
-        message.sequence,
-        whole=message.whole,
-        other_frames=other_frames_of(message),
-    )
-    return goal if joints is None else replace(goal, q_seen_rad=joints[0], joints_rad=joints[1])
 
 
 def _status_to_msg(report: ArmReport) -> ArmStatus:

@@ -301,35 +301,6 @@ def increments_of(chunk: ours.ActionChunk) -> NDArray[np.float64]:
     return np.array(rows, dtype=np.float64).reshape(-1, 7)
 
 
-def other_frames_of(chunk: ours.ActionChunk) -> tuple[tuple[View, int], ...]:
-    """Return cameras and stamps [ns] of the other images of a decision.
-
-    Raises:
-        UsageError: The name of a view is wrong.
-        ValueError: There is not one stamp for each.
-    """
-    pairs = zip(chunk.other_views, chunk.other_stamps, strict=True)
-    return tuple((parse_view(view), ns_of(stamp)) for view, stamp in pairs)
-
-
-def joint_goal_of(
-    chunk: ours.ActionChunk,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-    """Return joint angles ``(6,)`` seen and ``(K, 6)`` targets [rad]; None of a chunk that moves the tool.
-
-    Raises:
-        ValueError: There are not six for each step.
-    """
-    if not chunk.joint_targets:
-        return None
-    targets = np.array(chunk.joint_targets, dtype=np.float64)
-    if len(chunk.joints) != 6 or targets.size != 6 * len(chunk.increments):
-        raise ValueError(
-            f"{targets.size} joint targets from {len(chunk.joints)} joints for {len(chunk.increments)} steps"
-        )
-    return np.array(chunk.joints, dtype=np.float64), targets.reshape(-1, 6)
-
-
 def chunk_to_msg(chunk: ActionChunk | ChunkRecord) -> ours.ActionChunk:
     """Return status, increments, reason, target, `seen` of a decision; the caller sets the other fields."""
     u, v = chunk.target_px if chunk.target_px is not None else (math.nan, math.nan)

@@ -85,14 +85,24 @@ def observation_rules(
         kind: The judge; None for the one of statistics.
         recover_frames: Good observations in a row that end a hold.
     """
-    return GateOptions(
+    return _ObservationRules(
         mode=mode,
         kind=kind or JudgeChoice(JudgeKind.STATISTICS),
         trip_frames=1,
         window_frames=1,
         recover_frames=recover_frames,
-        reset_gap_ms=inf,  # a client that pauses has not seen good images meanwhile: a hold stays
     )
+
+
+class _ObservationRules(GateOptions):
+    """A client that pauses has not seen good images meanwhile: a hold stays."""
+
+    __slots__ = ()
+
+    @property
+    def reset_gap_ns(self) -> float:
+        """No gap resets a history."""
+        return inf
 
 
 @dataclass(frozen=True, slots=True)
