@@ -139,6 +139,16 @@ def score_decisions(
     return scores
 
 
+def is_still(increments: Array) -> bool:
+    """Return whether a chunk turns the tool by less than 0.001 rad: too little for a direction.
+
+    Args:
+        increments: ``(K, 7)`` finite numbers, see `score_decision`.
+    """
+    end_rad = rotation_to_rotvec(_poses([increments], 0.0).T_start_tool[0, -1, :3, :3])
+    return bool(np.linalg.norm(end_rad) < _STILL_RAD)
+
+
 def position_scale_m(chunks: Sequence[Array], *, seed: int = 0, n_pairs: int = 10_000) -> float:
     """Measure ``d_max_m``: 95th percentile of the distances between the end points of random pairs of chunks.
 

@@ -13,7 +13,7 @@ import cv2
 import lxml.html
 import numpy as np
 import pytest
-from report_pages import CONTEXT, article, page_of, reported, words
+from report_pages import CONTEXT, article, page_of, reported, with_run, words
 from synthetic_trial import BLURRED, NOISY, REFERENCE, T_START, RunPlan, camera, scenery, write_trial
 
 from embodied_iqa.base.errors import InputError, UsageError
@@ -302,3 +302,20 @@ def test_a_decision_in_joints_says_by_how_many_degrees_each_turns(folder: Path) 
         fact.name: (fact.reference, fact.distorted) for fact in decision_facts(Moment(5, "", plain, turned))
     }
     assert facts["Joints turn by"] == ("\N{EM DASH}", "1.0, \N{MINUS SIGN}2.0, 0.0, 0.0, 0.0, 90.0°")
+
+
+def test_a_rotation_of_one_half_says_that_one_of_the_two_hardly_turns(folder: Path, tmp_path: Path) -> None:
+    record = read_trial(folder / "trial.mcap")
+    run = record.runs[1]
+    raw, distorted = run.decisions()[0]
+    note = "rotation 0.50 (one of the two hardly turns)"
+    for turn_rad, said in ((0.5, True), (0.0005, False)):
+        increments = distorted.increments.copy()
+        increments[0, 5] = turn_rad
+        turned = replace(distorted, increments=increments)
+        chunks = tuple(turned if chunk is distorted else chunk for chunk in run.chunks)
+        changed = with_run(record, 1, chunks=chunks)
+        shown = words(article(page_of([reported(folder / "trial.mcap", changed)], tmp_path), 1))
+        assert (note in shown) is said
+        assert ("hardly turns" in shown) is said
+    assert not raw.increments[:, 3:6].any(), "the reference does not turn"

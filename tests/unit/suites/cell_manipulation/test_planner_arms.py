@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from embodied_iqa.arm.verdict import Verdict
 from embodied_iqa.imaging.distortions import parse_distortion
 from embodied_iqa.imaging.images.frame import View, image_frame
+from embodied_iqa.pages.reports.manipulation.chapters import distortion_chapter
 from embodied_iqa.pages.reports.manipulation.study import PlannerStudy, arm_title
 from embodied_iqa.quality.gate.judgement import ImageJudge, Judgement
 from embodied_iqa.quality.gate.repair import RepairOptions
@@ -134,3 +135,23 @@ def test_levels_of_a_distortion_are_found_by_its_whole_name(tmp_path: Path) -> N
 def test_no_arm_is_run_twice() -> None:
     found = arms_of([NOISE, NOISE], [GateArm.HOLD, GateArm.OFF, GateArm.HOLD])
     assert [one.name for one in found] == ["clean", "clean+hold", "12-5", "12-5+hold"]
+
+
+def test_the_lead_counts_what_is_certain_for_all_distortions_together(tmp_path: Path) -> None:
+    def run(index: int, arm: str, ending: Ending) -> Transcript:
+        goal = Goal(CellTask.PLACE, "a", "b")
+        episode = Episode(Subset.BASE, CellTask.PLACE, index, 1, index, "pick", (goal,))
+        return Transcript(episode, "p", "1", arm, (), ending, ("",), 1.0)
+
+    lost = {"clean": 0, "07-5": 12, "12-5": 6}  # exact p of McNemar's test: 0.0005 and 0.0313
+    found = [
+        run(index, arm, Ending.STEPS if index < lost[arm] else Ending.SUCCESS)
+        for arm in lost
+        for index in range(12)
+    ]
+    chapter = distortion_chapter(PlannerStudy(tmp_path, "", tuple(found), ()))
+    assert chapter is not None
+    assert chapter.lead.endswith(
+        "excludes zero downwards for 2 of 2 distortions, each by itself; "
+        "p is below 0.05 / 2 for 1 of them (Bonferroni)."
+    )

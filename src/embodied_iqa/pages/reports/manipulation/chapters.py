@@ -23,6 +23,7 @@ from embodied_iqa.suites.cell_manipulation.planning.published_planners import EP
 from embodied_iqa.suites.cell_manipulation.planning.transcript import Transcript
 
 _WHOLE: Final = 100.0
+_ALPHA: Final = 0.05
 _TICKS: Final = tuple(Tick(50.0 * step, f"{50 * step} %") for step in range(3))
 _HEAT: Final = (0.0, _WHOLE)
 ANOTHER_SIMULATOR: Final = "EmbodiedBench's own simulator"
@@ -74,10 +75,16 @@ def distortion_chapter(study: PlannerStudy) -> Chapter | None:
     clean = success_of(study.of(CLEAN))
     highs = [row[-3] for row in rows]
     fell = sum(isinstance(high, float) and high < 0.0 for high in highs)
+    certain = sum(
+        isinstance(p, float) and isinstance(high, float) and high < 0.0 and p < _ALPHA / len(rows)
+        for high, p in zip(highs, (row[-2] for row in rows), strict=True)
+    )
     lead = (
         "The same episodes in every condition. "
         f"On clean images {number(_percent(clean.value), 1)} % are solved. "
-        f"The interval of the change excludes zero downwards for {fell} of {plural(len(rows), 'distortion')}."
+        f"The interval of the change excludes zero downwards for {fell} of "
+        f"{plural(len(rows), 'distortion')}, each by itself; p is below 0.05 / "
+        f"{len(rows)} for {certain} of them (Bonferroni)."
     )
     return Chapter("distortions", "What do bad images cost?", lead, "", (Part("", (table,)),))
 

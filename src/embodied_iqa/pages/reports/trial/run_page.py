@@ -24,7 +24,13 @@ from embodied_iqa.pages.reports.trial.gate_timeline import (
 )
 from embodied_iqa.pages.reports.trial.recorded_frames import RecordedFrame
 from embodied_iqa.pages.reports.trial.run_images import Moment, ViewRow, moment_of, view_rows
-from embodied_iqa.pages.reports.trial.run_subjects import Answer, Fact, answers_of, decision_facts
+from embodied_iqa.pages.reports.trial.run_subjects import (
+    Answer,
+    Fact,
+    answers_of,
+    decision_facts,
+    one_hardly_turns,
+)
 from embodied_iqa.runs.trial.scores import RunScores, comparable_decisions
 
 _X_MM: Final = Axis("x, away from the robot is negative [mm]", 100.0)
@@ -49,6 +55,7 @@ class RunPage:
         views: A row for each camera.
         answers: Of the VLM: reference, then distorted.
         facts: About the VLA's decisions at the moment shown.
+        hardly_turns: One of the two scored actions turns too little for a direction, the other does not.
         map_plot: Tool path from above, or None.
         height_plot: Tool height over time, or None.
         remarks: What is missing.
@@ -67,6 +74,7 @@ class RunPage:
     views: tuple[ViewRow, ...]
     answers: tuple[Answer, ...]
     facts: tuple[Fact, ...]
+    hardly_turns: bool
     map_plot: LinePlot | None
     height_plot: LinePlot | None
     remarks: tuple[str, ...]
@@ -106,6 +114,7 @@ def run_page(
         views=view_rows(run, moment, frames, max_bytes),
         answers=answers_of(run),
         facts=decision_facts(moment),
+        hardly_turns=one_hardly_turns(run),
         map_plot=plots[0],
         height_plot=plots[1],
         remarks=_remarks(run, moment, frames),

@@ -10,10 +10,12 @@ import numpy as np
 from embodied_iqa.base.kinematics import chain_increments, rotation_to_rotvec
 from embodied_iqa.data.recording.trial_record import AnswerRecord, ChunkRecord, RunRecord
 from embodied_iqa.imaging.images.assembler import Source
+from embodied_iqa.models.scoring.decision import is_still
 from embodied_iqa.pages.reports.kit.formatting import ABSENT, number
 from embodied_iqa.pages.reports.trial.run_images import Moment, Side
 from embodied_iqa.pages.reports.trial.tool_path_projection import chunk_points_m
 from embodied_iqa.pages.reports.trial.word_diff import MarkedWords, compare_words
+from embodied_iqa.runs.trial.scores import comparable_decisions
 from embodied_iqa.world.protocols import ChunkStatus
 
 _STATUS: Final = {
@@ -63,6 +65,16 @@ def decision_facts(moment: Moment) -> tuple[Fact, ...]:
     """Return the properties of the decisions at a moment, side by side."""
     left, right = _chunk_facts(moment.raw), _chunk_facts(moment.distorted)
     return tuple(Fact(name, left.get(name, ABSENT), right.get(name, ABSENT)) for name in left | right)
+
+
+def one_hardly_turns(run: RunRecord) -> bool:
+    """Return whether exactly one of the two scored actions turns the tool too little for a direction."""
+    pairs = comparable_decisions(run)
+    if not pairs:
+        return False
+    reference, distorted = pairs[0]
+    turns = distorted.is_decision and not is_still(distorted.increments)
+    return turns is is_still(reference.increments)
 
 
 def _chunk_facts(chunk: ChunkRecord | None) -> dict[str, str]:
