@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,13 @@ LONGEST = 110
 MOST_ROWS = 36
 """Of all tables of a page, with their headings: more are in CSV files, or on the page of details."""
 PAGES = tuple(sorted(RESULTS.glob("*.md")))
+DATED = tuple(page for page in sorted(RESULTS.rglob("*.md")) if page.stem != "gate")
+"""All but the two on the gate, which name commits beside their numbers."""
+ORIGIN = re.compile(
+    r"Numbers: version (\d+\.\d+\.\d+), commit ([0-9a-f]{8}), (\d{4}-\d\d-\d\d)\. "
+    r"\[How to cite\]\((?:\.\./)+README\.md#how-to-cite\)\."
+)
+"""The last line of a page: the commit that last wrote its numbers."""
 OPENING = ("imulat", "seen", "interval|95 %")
 """What the text above the first section says: in simulation or not, scenes seen or unseen, an interval."""
 
@@ -28,6 +37,15 @@ def _size(text: str) -> tuple[int, int]:
     """Lines, and rows of tables."""
     lines = text.splitlines()
     return len(lines), sum(line.startswith("|") and not line.startswith("|---") for line in lines)
+
+
+def _git(*words: str) -> str | None:
+    """What git says; None without git, a repository or that commit."""
+    try:
+        done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
 
 
 def test_the_checks_find_what_they_are_for() -> None:
@@ -46,6 +64,25 @@ def test_a_page_fits_two_screens(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_a_headline_says_what_it_holds_for(page: Path) -> None:
     assert _lacks(page.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize("page", DATED, ids=lambda page: str(page.relative_to(RESULTS)))
+def test_a_page_ends_with_the_commit_of_its_numbers(page: Path) -> None:
+    last = page.read_text(encoding="utf-8").rstrip("\n").rpartition("\n\n")[2]
+    assert ORIGIN.fullmatch(last), "expected 'Numbers: version V, commit C, DATE. [How to cite](...).'"
+
+
+def test_the_commits_of_the_numbers_have_the_dates_and_versions_that_pages_name() -> None:
+    wrong: list[str] = []
+    for page in DATED:
+        for version, commit, date in ORIGIN.findall(page.read_text(encoding="utf-8")):
+            known = _git("show", "-s", "--format=%ad", "--date=short", commit)
+            if known is None:
+                pytest.skip(f"no history with commit {commit}")
+            package = _git("show", f"{commit}:msg/package.xml") or ""
+            if known != date or f"<version>{version}</version>" not in package:
+                wrong.append(f"{page.name}: {commit} is of {known}")
+    assert wrong == []
 
 
 @pytest.mark.parametrize("name", draw_results.FIGURES)
