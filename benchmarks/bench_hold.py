@@ -77,7 +77,7 @@ def inject(
 def _stood(watch: Watch, done: Injection, began_s: float) -> dict[str, float | str]:
     """Wait for the standstill at the robot."""
     try:
-        still = watch.wait(lambda: watch.robot.standstill(began_s), "a standstill at the robot", _LIMIT_S)
+        still = watch.wait(lambda: watch.robot.standstill(began_s), "standstill at the robot", _LIMIT_S)
     except MissedError as error:
         return {"missed": str(error)}
     return {
@@ -95,7 +95,7 @@ def _reported(watch: Watch, done: Injection, began_s: float) -> dict[str, float 
     if done.kind is Kind.ARM_KILLED:
         return {}  # it reports nothing any more
     try:
-        arrived_s, status = watch.wait(lambda: watch.status_since(began_s, is_news), "a hold", _LIMIT_S)
+        arrived_s, status = watch.wait(lambda: watch.status_since(began_s, is_news), "hold", _LIMIT_S)
     except MissedError as error:
         return {"missed": str(error)}
     return {

@@ -167,7 +167,7 @@ class Watch(Node):
         with self.news:
             while not (found := is_so()):
                 if time.monotonic() > until:
-                    raise MissedError(f"not within {limit_s:g} s: {what}; the arm says {_words(self.status)}")
+                    raise MissedError(f"no {what} within {limit_s:g} s, {_words(self.status)}")
                 self.news.wait(0.02)
         return found
 
@@ -191,14 +191,14 @@ class Watch(Node):
                 raise MissedError(f"not armed: {answer.message}")
         self._ask("/sim/run", SetBool.Request(data=True))
         start_ns = ns_of(stamp)
-        self.wait(lambda: self.lease is not None and ns_of(self.lease.header.stamp) >= start_ns, "a PASS")
+        self.wait(lambda: self.lease is not None and ns_of(self.lease.header.stamp) >= start_ns, "PASS")
 
     def keep_moving(self) -> None:
         """Wait until the arm moves, and see that it will for a while."""
         until = time.monotonic() + WAIT_S
         while not self.is_moving() or (self.status is not None and self.status.step_index >= _LAST_STEP):
             if time.monotonic() > until:
-                raise MissedError(f"it does not move; the arm says {_words(self.status)}")
+                raise MissedError(f"it does not move, {_words(self.status)}")
             if self.status is not None and self.status.state in {
                 ArmStatus.STATE_STOPPED,
                 ArmStatus.STATE_DISARMED,
@@ -218,7 +218,7 @@ class Watch(Node):
 
     def _send(self) -> None:
         self.lease = None
-        lease = self.wait(lambda: self.lease, "a PASS")
+        lease = self.wait(lambda: self.lease, "PASS")
         self.sequence += 1
         increments = np.zeros((60, 7))
         increments[0::2, 0], increments[1::2, 0] = 0.1, -0.1
@@ -247,7 +247,10 @@ def moves(status: ArmStatus) -> bool:
 
 
 def _words(status: ArmStatus | None) -> str:
-    return "nothing" if status is None else f"state {status.state}, {status.reason!r}"
+    if status is None:
+        return "and the arm never reported"
+    stopped = status.state == ArmStatus.STATE_STOPPED
+    return f"the arm is {'stopped' if stopped else f'in state {status.state}'}: {status.reason}"
 
 
 @contextmanager

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import re
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -14,6 +16,7 @@ import numpy as np
 from embodied_iqa.base.files import write_json_whole
 
 _MAX_MS: Final = 500.0
+_NUMBER: Final = re.compile(r"\b\d+(?:\.\d+)?")
 
 
 class Kind(StrEnum):
@@ -138,9 +141,6 @@ def table(done: list[Injection]) -> str:
         for busy in sorted({d.busy for d in done}):
             found = [d for d in done if (d.kind, d.busy) == (kind, busy)]
             if found:
-                late: dict[str, int] = {}
-                for words in filter(None, (d.explanation for d in found)):
-                    late[words] = late.get(words, 0) + 1
                 cells = [
                     str(kind), str(busy), str(len(found)),
                     _percentiles([d.decided_ros_ms for d in found], 50, 99, 100),
@@ -148,10 +148,23 @@ def table(done: list[Injection]) -> str:
                     _percentiles([d.arrived_ms for d in found], 50, 99, 100),
                     _percentiles([d.resumed_ms for d in found], 50, 100),
                     f"{kind.goal_ms:.0f}",
-                    "; ".join(f"{count} {words}" for words, count in late.items()) or "none",
+                    late_words([d.explanation for d in found]),
                 ]  # fmt: skip
                 lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def late_words(explanations: Sequence[str]) -> str:
+    """Return how many were late and why, one entry for each reason: its numbers become ranges."""
+    reasons: dict[str, list[list[str]]] = {}
+    for words in filter(None, explanations):
+        reasons.setdefault(_NUMBER.sub("{}", words), []).append(_NUMBER.findall(words))
+    entries: list[str] = []
+    for reason, numbers in reasons.items():
+        ends = ((min(column, key=float), max(column, key=float)) for column in zip(*numbers, strict=True))
+        ranges = (low if low == high else f"{low} to {high}" for low, high in ends)
+        entries.append(f"{len(numbers)}: {reason.format(*ranges)}")
+    return "; ".join(entries) or "none"
 
 
 def thaw_table(done: list[Injection]) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import math
 import sys
+import time
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -144,7 +145,10 @@ def _place(value: float, ticks: list[float]) -> float:
 def main() -> None:
     """Draw the figures that are named, or all."""
     for name in sys.argv[1:] or FIGURES:
-        (RESULTS / "images" / f"{name}.svg").write_text(svg(FIGURES[name]), encoding="utf-8")
+        began_s = time.monotonic()
+        path = RESULTS / "images" / f"{name}.svg"
+        path.write_text(svg(FIGURES[name]), encoding="utf-8")
+        print(f"wrote {path} in {time.monotonic() - began_s:.2f} s")
 
 
 if __name__ == "__main__":
