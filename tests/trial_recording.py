@@ -118,6 +118,7 @@ class Recorder:
         skip: ``(run, frame, view)`` of images that are left out.
         poses: Factor on all numbers of the camera's pose, by ``(run, frame, view)``: 0 makes it invalid, NaN
             unknown; None leaves the pose out.
+        unjudged: ``(run, frame, view)`` of images that the gate lost.
     """
 
     path: Path
@@ -125,6 +126,7 @@ class Recorder:
     skip: Sequence[tuple[int, int, View]] = ()
     poses: Mapping[tuple[int, int, View], float | None] = field(default_factory=dict)
     late: Mapping[tuple[int, int, View], int] = field(default_factory=dict)
+    unjudged: Sequence[tuple[int, int, View]] = ()
     gate: dict[View, GateState] = field(default_factory=dict)
     judge: StatisticsJudge = field(default_factory=lambda: StatisticsJudge(()))
     rules: GateOptions = field(default_factory=GateOptions)
@@ -250,7 +252,8 @@ class Recorder:
         raw = {view: self.camera(view, run, frame, pose_late=frame % 2 == 1) for view in self.views}
         distorted = {view: distorter.apply(rgb, view, stamp) for view, rgb in raw.items()}
         for view in self.views:
-            self.verdict(view, stamp, distorted[view])
+            if (run, frame, view) not in self.unjudged:
+                self.verdict(view, stamp, distorted[view])
         if frame == 0:
             self.answer(raw[self.views[0]], Source.RAW, stamp)
             self.answer(distorted[self.views[0]], Source.DISTORTED, stamp)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Final
 
-from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.base.errors import InputError, UsageError, UserError
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.distortion_options import add_distortion_options
 from embodied_iqa.cli.node_options import add_node_options, overrides_of
@@ -31,13 +31,16 @@ from embodied_iqa.runs.graph.recorded_graph import RecordedGraph, graph_of_recor
 from embodied_iqa.runs.graph.session_results import score_session
 from embodied_iqa.runs.offline.rescoring import Rescorer, Subjects
 from embodied_iqa.runs.trial.run_folder import make_run_folder
-from embodied_iqa.world.protocols import closing_subject
+from embodied_iqa.world.protocols import Vla, Vlm, closing_subject
 
 FRAME_OPTIONS: Final = (
     *("task", "tasks", "task_topic", "topic", "depth", "state", "arm", "action"),
     *("vlm", "vla", "distortion", "every", "schedule", "seed"),
 )
 """Options for images that are not a trial."""
+
+COGNITION: Final = "cognition"
+DECISION: Final = "decision"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -60,6 +63,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="with --playback: namespace of the nodes",
     )
+    without = "do not ask the VLM (cognition) or the VLA (decision) of a trial again; repeatable"
+    parser.add_argument("--without", action="append", choices=[COGNITION, DECISION], default=[], help=without)
     parser.add_argument("--json", action="store_true", help="print scores.json instead of a table")
 
 
@@ -90,6 +95,8 @@ def run(arguments: argparse.Namespace) -> int:
     graph = graph_of_recording(
         arguments.recording, files, overrides, calibration=arguments.calibration, namespace=namespace
     )
+    if arguments.playback and arguments.without:
+        raise UsageError("--playback asks all subjects", expected="no --without")
     if arguments.playback:
         return _play_back(arguments, graph)
     with ExitStack() as opened:
@@ -101,10 +108,19 @@ def _rescore(arguments: argparse.Namespace, recorded: RecordedGraph, opened: Exi
     judge = None
     if recorded.can_judge:
         judge = shared_judge(gate.judge.kind, gate.calibration, gate.policy)
-    hold = opened.enter_context
+    hold, without = opened.enter_context, arguments.without
+
+    def vlm(name: str) -> Vlm:
+        with _needed_for(COGNITION):
+            return hold(closing_subject(make_vlm(parse_vlm(name), graph.vlm_node.options)))
+
+    def vla(name: str) -> Vla:
+        with _needed_for(DECISION):
+            return hold(closing_subject(make_vla(parse_vla(name), graph.vla_node.options)))
+
     subjects = Subjects(
-        vlm=cache(lambda name: hold(closing_subject(make_vlm(parse_vlm(name), graph.vlm_node.options)))),
-        vla=cache(lambda name: hold(closing_subject(make_vla(parse_vla(name), graph.vla_node.options)))),
+        vlm=None if COGNITION in without else cache(vlm),
+        vla=None if DECISION in without else cache(vla),
         judge=judge,
         gate=gate.judge,
     )
@@ -118,8 +134,19 @@ def _rescore(arguments: argparse.Namespace, recorded: RecordedGraph, opened: Exi
     if arguments.out is not None:
         make_run_folder(arguments.out)
         _link(recording_file(arguments.recording), arguments.out / "trial.mcap")
-    _report(arguments, record, (*recorded.remarks, *rescorer.failures))
+    left_out = [f"{part} is not scored: --without {part}" for part in dict.fromkeys(without)]
+    _report(arguments, record, (*recorded.remarks, *left_out, *rescorer.news, *rescorer.failures))
     return int(rescorer.is_incomplete)
+
+
+@contextmanager
+def _needed_for(part: str) -> Iterator[None]:
+    """Say what is scored all the same, if a subject cannot be made or reached."""
+    try:
+        yield
+    except UserError:
+        print_note(f"--without {part} scores the rest")
+        raise
 
 
 def names_frames(arguments: argparse.Namespace) -> bool:
@@ -128,14 +155,18 @@ def names_frames(arguments: argparse.Namespace) -> bool:
     Raises:
         UsageError: Options of trials were given beside those of images.
     """
-    given = [
-        name for name in FRAME_OPTIONS if (value := getattr(arguments, name)) or (name, value) == ("every", 0)
-    ]
+    given = given_frame_options(arguments)
     frames = bool(given) or is_lerobot(arguments.recording) or is_video(arguments.recording)
-    wrong = [name for name in ("playback", "attach", "namespace") if getattr(arguments, name)]
+    wrong = [name for name in ("playback", "attach", "namespace", "without") if getattr(arguments, name)]
     if frames and wrong:
         raise UsageError(f"--{wrong[0]} is for recordings of trials", got=(given and f"--{given[0]}") or None)
     return frames
+
+
+def given_frame_options(arguments: argparse.Namespace) -> list[str]:
+    """Return the options for images that are not a trial that were given."""
+    values = {name: getattr(arguments, name) for name in FRAME_OPTIONS}
+    return [name for name, value in values.items() if value or (name, value) == ("every", 0)]
 
 
 def check(arguments: argparse.Namespace) -> None:

@@ -18,6 +18,7 @@ from embodied_iqa.cli.distortion_options import schedules_of
 from embodied_iqa.cli.node_options import overrides_of
 from embodied_iqa.cli.output import next_command, print_json
 from embodied_iqa.cli.report import FRAMES_FILE
+from embodied_iqa.cli.rescore import given_frame_options
 from embodied_iqa.cli.results import results_table
 from embodied_iqa.cli.stored_options import sampling_of
 from embodied_iqa.data.frames.any_frames import open_frames
@@ -36,6 +37,7 @@ from embodied_iqa.imaging.images.assembler import Source
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.imaging.images.stored_images import Frames
 from embodied_iqa.models.subjects.constants_files import constants_of
+from embodied_iqa.models.subjects.known_tasks import check_parses
 from embodied_iqa.models.subjects.reference import parse_vla, parse_vlm
 from embodied_iqa.models.subjects.registry import make_vla, make_vlm
 from embodied_iqa.quality.gate.judges import shared_judge
@@ -65,7 +67,7 @@ def rescore_frames(arguments: argparse.Namespace) -> int:
     frames = _frames(arguments)
     plan = _plan(arguments, frames)
     with ExitStack() as opened:
-        return _rescore(arguments, frames, plan, _panel(arguments, frames, opened))
+        return _rescore(arguments, frames, plan, _panel(arguments, frames, plan, opened))
 
 
 def _rescore(arguments: argparse.Namespace, frames: Frames, plan: RescoringPlan, panel: Panel) -> int:
@@ -135,6 +137,10 @@ def _frames(arguments: argparse.Namespace) -> Frames:
         raise UsageError("tasks come from one place", expected="one of these options", got=words)
     frames = open_frames(arguments.recording)
     if isinstance(frames, RecordingFrames):
+        if frames.is_of_trial and not (given and arguments.distortion):
+            option = given_frame_options(arguments)[0].replace("_", "-")
+            what = f"--{option} takes the recording of a trial as images"
+            raise UsageError(what, expected="--task TEXT and --distortion, such as 19:5, too")
         return RecordingFrames(arguments.recording, arguments.task_topic or "")
     if isinstance(frames, FolderFrames):
         timed = next((name for name in ("every", "schedule") if getattr(arguments, name)), None)
@@ -216,7 +222,7 @@ def _tasks_of_files(file: Path, frames: FolderFrames) -> dict[Path, str]:
     return found
 
 
-def _panel(arguments: argparse.Namespace, frames: Frames, opened: ExitStack) -> Panel:
+def _panel(arguments: argparse.Namespace, frames: Frames, plan: RescoringPlan, opened: ExitStack) -> Panel:
     if not (arguments.vlm or arguments.vla or arguments.calibration):
         raise UsageError("nobody judges", expected="--vlm, --vla or --calibration")
     if arguments.state and arguments.vla is None:
@@ -228,7 +234,7 @@ def _panel(arguments: argparse.Namespace, frames: Frames, opened: ExitStack) -> 
         gate, _ = judged_with(graph.gate_node, arguments.calibration)
         judge = shared_judge(gate.judge.kind, gate.calibration, gate.policy)
     actions = _actions(arguments, frames)
-    subjects = _subjects(arguments, graph, opened)
+    subjects = _subjects(arguments, graph, plan, opened)
     return Panel(*subjects, states, judge, graph.gate_node.judge, actions)
 
 
@@ -253,13 +259,19 @@ def _states(arguments: argparse.Namespace, frames: Frames) -> RobotStates | Data
 
 
 def _subjects(
-    arguments: argparse.Namespace, graph: GraphParameters, opened: ExitStack
+    arguments: argparse.Namespace, graph: GraphParameters, plan: RescoringPlan, opened: ExitStack
 ) -> tuple[Vlm | None, Vla | None]:
+    """Make the subjects; one that cannot parse a task of the options is refused, as in a trial."""
     hold, vlm, vla = opened.enter_context, None, None
-    if arguments.vlm is not None:
-        vlm = hold(closing_subject(make_vlm(parse_vlm(arguments.vlm), graph.vlm_node.options)))
-    if arguments.vla is not None:
-        vla = hold(closing_subject(make_vla(parse_vla(arguments.vla), graph.vla_node.options)))
+    answers = None if arguments.vlm is None else parse_vlm(arguments.vlm)
+    decides = None if arguments.vla is None else parse_vla(arguments.vla)
+    for task in filter(None, dict.fromkeys([plan.task, *(task for _, task in plan.tasks)])):
+        for subject in filter(None, (answers, decides)):
+            check_parses(subject, task)
+    if answers is not None:
+        vlm = hold(closing_subject(make_vlm(answers, graph.vlm_node.options)))
+    if decides is not None:
+        vla = hold(closing_subject(make_vla(decides, graph.vla_node.options)))
     return vlm, vla
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from embodied_iqa.base.errors import InputError
 from embodied_iqa.cli import rescore
 from embodied_iqa.cli.main import main
 from embodied_iqa.imaging.images.frame import View
@@ -42,6 +43,28 @@ def test_only_what_is_written_has_a_report(tmp_path: Path, capsys: pytest.Captur
     said = capsys.readouterr()
     assert f"embodied-iqa report {out}" in (said.out + said.err).replace("\n", " ")
     assert "--out DIR" not in said.err
+
+
+def test_a_subject_that_is_not_there_may_be_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def down(*_: object) -> PixelVla:
+        raise InputError("no policy server answers at 127.0.0.1:8000")
+
+    monkeypatch.setattr(rescore, "make_vla", down)
+    path, out = write_trial(tmp_path / "trial.mcap"), tmp_path / "out"
+    assert main(["rescore", str(path), "--out", str(out)]) == 1
+    assert "--without decision scores the rest" in capsys.readouterr().err
+    assert not out.exists()
+    words = ("--without", "decision", "--without", "cognition")
+    assert main(["rescore", str(path), "--out", str(out), *words]) == 0
+    tree = json.loads((out / "scores.json").read_text(encoding="utf-8"))
+    assert "decision is not scored: --without decision" in tree["remarks"]
+    assert "cognition is not scored: --without cognition" in tree["remarks"]
+    for run in tree["runs"]:
+        assert (run["cognition"], run["decision"], run["execution"]["outcome"]) == (None, None, "success")
+    assert main(["rescore", str(path), "--playback", "--out", str(tmp_path / "p"), *words]) == 2
+    assert main(["rescore", str(path), "--task", "pick it", *words]) == 2
 
 
 def test_subjects_are_closed_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,6 +32,8 @@ from embodied_iqa.imaging.images.codecs import write_image
 from embodied_iqa.imaging.images.frame import Frame, View
 from embodied_iqa.imaging.images.image_cdr import IMAGE_TYPE, image_to_cdr
 from embodied_iqa.models.scoring.constants import SubjectConstants, UncalibratedError
+from embodied_iqa.models.subjects.known_tasks import check_parses
+from embodied_iqa.models.subjects.reference import parse_vlm
 from embodied_iqa.models.subjects.subject_options import VlaOptions
 from embodied_iqa.quality.gate.judge import GateOptions
 from embodied_iqa.runs.graph import session_results
@@ -39,7 +41,7 @@ from embodied_iqa.runs.offline import rescored_frames
 from embodied_iqa.runs.offline.rescoring_plan import Panel, RescoringPlan, check_panel
 from embodied_iqa.world.protocols import ActionChunk, ChunkStatus, SubjectInfo, VlaObservation
 from lerobot_samples import TASKS, TOP, WRIST, Layout, write_dataset
-from trial_recording import PixelVla, PixelVlm, image, type_store
+from trial_recording import PixelVla, PixelVlm, image, type_store, write_trial
 
 COLOUR, EYE = "/camera/camera/color/image_raw", "/eye/image"
 START_NS, PERIOD_NS, COUNT = 10**18, 10**8, 12
@@ -55,6 +57,7 @@ def _pixel_subjects(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "constants_of", uncalibrated)
     monkeypatch.setattr(rescoring_frames, "parse_vlm", str)
     monkeypatch.setattr(rescoring_frames, "parse_vla", str)
+    monkeypatch.setattr(rescoring_frames, "check_parses", lambda _subject, _task: None)
     monkeypatch.setattr(rescoring_frames, "make_vlm", lambda _name, _options: PixelVlm())
     monkeypatch.setattr(rescoring_frames, "make_vla", lambda _name, _options: PixelVla((View.TOP,)))
 
@@ -450,6 +453,39 @@ def test_a_wrong_camera_info_is_named_or_unknown(
         assert [message in fault for fault in source.notes()] == [True]
 
 
+def test_a_subject_that_cannot_parse_the_task_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(rescoring_frames, "check_parses", check_parses)
+    monkeypatch.setattr(rescoring_frames, "parse_vlm", parse_vlm)
+    bag = write_bag(tmp_path / "bag.mcap")
+    words = ("--task", TASK, "--vlm", "classical-vlm", "--distortion", "19:5")
+    assert rescore(bag, tmp_path / "out", *words) == 2
+    assert f"classical-vlm cannot parse '{TASK}'" in capsys.readouterr().err
+
+
+def test_reference_answers_without_a_target_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers = iter(["I see no red cube in this picture."] * 5 + ["The red cube is left; grip it."] * 9)
+    monkeypatch.setattr(PixelVlm, "answer", lambda *_: next(answers))
+    bag, words = write_bag(tmp_path / "bag.mcap"), ("--task", TASK, "--vlm", "p", "--distortion", "19:5")
+    assert rescore(bag, tmp_path / "out", *words, "--every", "0.2") == 0
+    assert "3 of 6 reference answers name no target" in capsys.readouterr().out
+
+
+def test_a_trial_that_is_taken_as_images_needs_a_task_and_a_distortion(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trial, expected = write_trial(tmp_path / "trial.mcap"), "expected --task TEXT and --distortion"
+    for words in ((), ("--distortion", "19:5"), ("--task", TASK)):
+        out = ("--out", str(tmp_path / "out"))
+        assert main(["rescore", str(trial), "--vlm", "p", *out, *words]) == 2
+        option = "--task" if "--task" in words else "--vlm"
+        assert f"{option} takes the recording of a trial as images; {expected}" in capsys.readouterr().err
+    assert main(["rescore", str(trial), "--vlm", "p", *out, "--task", TASK, "--distortion", "19:5"]) == 0
+
+
 def test_every_image_is_an_option_of_images(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bag = write_bag(tmp_path / "bag.mcap")
     assert main(["rescore", str(bag), "--every", "0", "--out", str(tmp_path / "out")]) == 2
@@ -464,6 +500,7 @@ def test_every_image_is_an_option_of_images(tmp_path: Path, capsys: pytest.Captu
         (("--distortion", "19:5"), "nobody judges"),
         (("--vlm", "p", "--distortion", "19:5", "--every", "-1"), "--every"),
         (("--vlm", "p", "--distortion", "19:5", "--topic", "top=/nose"), "/nose"),
+        (("--vlm", "p", "--distortion", "19:5", "--topic", f"eye={EYE}"), "pixel-vlm sees the top view"),
         (("--vla", "p", "--distortion", "19:5", "--topic", f"eye={EYE}"), "pixel-vla sees the top view"),
         (("--vlm", "p", "--distortion", "19:5", "--state", "nose=/tcp"), "wrong --state"),
         (("--vlm", "p", "--distortion", "19:5", "--arm", "ur5e:9"), "--arm needs the joints"),
@@ -594,7 +631,7 @@ def test_images_at_the_top_of_a_folder_are_a_topic_and_a_small_one_is_left_out(
 def test_topics_that_nobody_chose_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bag, words = tmp_path / "bag.mcap", ("--task", TASK, "--vlm", "p", "--distortion", "10:3")
     with TrialWriter(bag, types=type_store()) as writer:
-        for topic in ("/camera/left/image_raw", COLOUR):
+        for topic in ("/camera/top/image_raw", COLOUR):
             writer.add_channel(topic, IMAGE_TYPE)
             writer.write(topic, image_to_cdr(image(View.TOP, 0), START_NS), START_NS)
     assert main(["rescore", str(bag), "--out", str(tmp_path / "out"), *words]) == 0

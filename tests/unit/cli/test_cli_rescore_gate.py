@@ -42,12 +42,14 @@ def calibration(path: Path, bounds: Bounds = ANY) -> Path:
     return path
 
 
-def trial(folder: Path, gate: Path, *, rules: GateOptions = RULES, hashed: bool = True) -> Path:
+def trial(
+    folder: Path, gate: Path, *, rules: GateOptions = RULES, hashed: bool = True, **options: Any
+) -> Path:
     """Write a trial that was judged with a calibration of its own."""
     metadata = {f"gate_node.judge.{name}": str(value) for name, value in values_of(rules).items()}
     metadata |= {CALIBRATION: str(gate)} | (calibration_identity(str(gate)) if hashed else {})
     judge = StatisticsJudge(load_calibrations(gate))
-    return write_trial(folder / "trial.mcap", judge=judge, rules=rules, metadata=metadata)
+    return write_trial(folder / "trial.mcap", judge=judge, rules=rules, metadata=metadata, **options)
 
 
 def rescored(path: Path, capsys: pytest.CaptureFixture[str], *options: str, code: int = 0) -> dict[str, Any]:
@@ -62,6 +64,23 @@ def verdicts(tree: dict[str, Any]) -> list[tuple[object, ...]]:
 
 def notes(tree: dict[str, Any]) -> list[str]:
     return [remark for remark in tree["remarks"] if "the gate" in remark]
+
+
+def test_a_frame_that_was_lost_live_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lost = [(1, 3, VIEWS[0]), (1, 3, VIEWS[1])]
+    path = trial(tmp_path, calibration(tmp_path / "my_gate.yaml"), unjudged=lost)
+    tree = rescored(path, capsys)
+    assert verdicts(tree) == [(8, 0, 0), (8, 0, 0)]
+    news = [remark for remark in tree["remarks"] if "lost live" in remark]
+    assert news == ["run 1: 2 frames were lost live; their verdicts are new"]
+
+
+def test_the_gate_judges_without_the_subjects(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = trial(tmp_path, calibration(tmp_path / "my_gate.yaml"))
+    tree = rescored(path, capsys, "--without", "cognition", "--without", "decision")
+    assert verdicts(tree) == [(8, 0, 0), (8, 0, 0)]
+    assert [run["decision"] for run in tree["runs"]] == [None, None]
+    assert not any("lost live" in remark for remark in tree["remarks"])
 
 
 @pytest.mark.parametrize("bounds", [ANY, NONE])

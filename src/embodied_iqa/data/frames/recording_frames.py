@@ -20,6 +20,7 @@ from embodied_iqa.imaging.images.stored_images import StoredImage, UnreadableIma
 from embodied_iqa.world.tasks.sentence import check_sentence
 
 _COMPRESSED: Final = "/compressed"
+_EVENTS: Final = "/trial/events"
 _TASK_TYPE: Final = "std_msgs/msg/String"
 
 
@@ -36,6 +37,7 @@ class RecordingFrames:
         topics: Image topics of colour, with the number of their messages.
         described: Those of them with a ``camera_info`` beside.
         depth_topics: Those that hold depth, which is read beside images, see `depth_beside`.
+        is_of_trial: Whether it holds the runs of a trial.
         is_real: Whether a trial or `record` says that the images are not those of the simulated cell.
         note: What ``ros2 bag`` compressed.
 
@@ -56,6 +58,7 @@ class RecordingFrames:
             self.described = frozenset(
                 topic for topic in self.topics if camera_info_beside(topic) in reader.topics
             )
+            self.is_of_trial = any(topic.endswith(_EVENTS) for topic in reader.topics)
             self.depth_topics = tuple(reader.depth_topics())
             raw = {topic.removesuffix(_COMPRESSED) for topic in self.topics if self.view_of(topic)}
             self._read = {topic: reader.camera_topic(topic) for topic in raw}

@@ -172,7 +172,7 @@ class RunRecord:
         answers: Of the VLM, by time.
         chunks: Of the VLA, by time; raw and distorted.
         verdicts: Of the gate, by time.
-        motions: Verdicts of its second stage, by time; empty where it has none.
+        motions: Verdicts of its second stage, by time; empty where it has none, None where unknown.
         tool_path: ``(N, 4)`` float64 rows ``(stamp_s, x, y, z)`` of the tool, seconds since the start, m.
         executed: Sequences of the decisions that moved the arm; None where unknown, as in a recording.
         peak_contact_n: Highest force on table, wall or floor [N]; None where unknown.
@@ -194,7 +194,7 @@ class RunRecord:
     chunks: tuple[ChunkRecord, ...]
     verdicts: tuple[VerdictRecord, ...]
     tool_path: NDArray[np.float64]
-    motions: tuple[MotionVerdict, ...] = ()
+    motions: tuple[MotionVerdict, ...] | None = ()
     executed: tuple[int, ...] | None = None
     peak_contact_n: float | None = None
     recorded: tuple[ChunkRecord, ...] | None = None

@@ -17,6 +17,7 @@ from embodied_iqa.world.tasks.vocabulary import VERB_WORDS, Colour, Kind, Verb
 
 PANEL_FACTORY: Final = "embodied_iqa.models.subjects.backends.panel.shipped_members"
 """Module of the factories in the catalogue that make members of the panel."""
+_UNSEEN: Final = re.compile(r"I see no |I see .*, but no ")
 _WORDS: Final = re.compile(r"[^\W_]+")
 
 
@@ -56,6 +57,11 @@ def _unknown_to_panel(subject: SubjectReference, task: str) -> str:
     if unknown:
         return f"unknown words {', '.join(unknown)}"
     return "" if any(word in VERB_WORDS for word in words) else "no verb"
+
+
+def names_no_target(answer: str) -> bool:
+    """Whether a subject of this package says that it does not see the object of the task."""
+    return _UNSEEN.match(answer) is not None
 
 
 def _is_of_panel(subject: SubjectReference) -> bool:

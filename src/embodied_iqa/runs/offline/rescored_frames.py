@@ -31,6 +31,7 @@ from embodied_iqa.imaging.distortions.stream import FrameDistorter
 from embodied_iqa.imaging.images.assembler import Source
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.imaging.images.stored_images import Frames
+from embodied_iqa.models.subjects.known_tasks import names_no_target
 from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
 from embodied_iqa.runs.offline.judged_frames import verdict_record
 from embodied_iqa.runs.offline.rescored_moments import Moment, Moments
@@ -105,6 +106,7 @@ class FrameRescorer:
         self._runs: dict[tuple[str, DistortionSpec | None], _Run] = {}
         self._awake: dict[tuple[str, DistortionSpec | None], None] = {}
         self._lost: Counter[str] = Counter()
+        self._reference_answers = Counter[bool]()
         self._moments = Moments(frames, plan, self._lost)
         check_panel(frames, plan, panel)
 
@@ -112,6 +114,9 @@ class FrameRescorer:
     def remarks(self) -> tuple[str, ...]:
         """Each reason once, with the number of times it applied."""
         found = [f"{count} x {reason}" if count > 1 else reason for reason, count in self._lost.items()]
+        if unseen := self._reference_answers[True]:
+            total = self._reference_answers.total()
+            found.append(f"{unseen} of {total} reference answers name no target: their scores mean little")
         rescored = {task for task, _ in self._runs}
         tasks = dict.fromkeys([*(task for _, task in self._plan.tasks), *self._moments.seen])
         apart = (
@@ -148,6 +153,8 @@ class FrameRescorer:
     def _moment(self, moment: Moment) -> None:
         """Ask about the recorded images once, and about those of every distortion."""
         raw_answer = self._answer(moment, moment.images, Source.RAW)
+        if raw_answer is not None:
+            self._reference_answers[names_no_target(raw_answer.answer)] += 1
         request = self._request(moment)
         raw_chunk = None if request is None else self._decide(moment, request, moment.images)
         done = self._done(raw_chunk)
@@ -204,8 +211,12 @@ class FrameRescorer:
         vlm = self._panel.vlm
         if vlm is None:
             return None
-        frames = moment.frames(images, self._plan)
-        said = answer(vlm, next(iter(frames.values())), source, moment.task)
+        view = vlm.info.shown_view(tuple(self._plan.cameras.values()))
+        frame = moment.frames(images, self._plan).get(view)
+        if frame is None:
+            self._lost[f"{vlm.info.name} did not answer: no image of {view} at that time"] += 1
+            return None
+        said = answer(vlm, frame, source, moment.task)
         if said.result is None:
             self._lost[f"{vlm.info.name} did not answer: {said.reason}"] += 1
         return said.result

@@ -59,14 +59,14 @@ class Subjects:
     """Subjects and gate that judge again.
 
     Attributes:
-        vlm: Subject name to the vision-language model.
-        vla: Subject name to the vision-language-action model.
+        vlm: Subject name to the vision-language model; None: no answer is repeated.
+        vla: Subject name to the vision-language-action model; None: no decision is repeated.
         judge: Of the gate; the one that its rules name. None where it is not known: no verdicts.
         gate: Rules of the gate; the mode is that of the recorded run.
     """
 
-    vlm: Callable[[str], Vlm]
-    vla: Callable[[str], Vla]
+    vlm: Callable[[str], Vlm] | None
+    vla: Callable[[str], Vla] | None
     judge: ImageJudge | None
     gate: GateOptions
 
@@ -92,6 +92,7 @@ class Rescorer:
         live: The record of the live trial.
         failures: What could not be read or repeated, as messages: damaged images and poses, questions that a
             VLM did not answer, answers and decisions whose frames are not whole. All of it is left out.
+        news: How many images of a run have a verdict that its gate never gave, as they were lost live.
         is_incomplete: Whether answers or decisions of the live trial are left out because the recording lacks
             their frames.
     """
@@ -112,6 +113,7 @@ class Rescorer:
         self._given_up: set[tuple[View, int]] = set()
         self._pose_stamps: dict[View, deque[int]] = defaultdict(lambda: deque(maxlen=self._KEPT + 1))
         self.failures: list[str] = []
+        self.news: list[str] = []
         self.is_incomplete = False
 
     def record(self, progress: Progress = lambda _images: None) -> TrialRecord:
@@ -236,25 +238,28 @@ class Rescorer:
 
     def _decide(self, run: RunRecord, stamp: int) -> None:
         """Repeat the answers and decisions on this stamp; what fails or lacks its frame is left out."""
-        for live in (live for live in run.answers if live.stamp_ns == stamp):
-            try:
-                self._answer_again(run, live)
-            except _MissingPartError as error:
-                self._leave_out(f"the answer at {stamp} ns is left out: {error}")
-        for chunk in (chunk for chunk in run.chunks if chunk.stamp_ns == stamp):
-            try:
-                self._decide_again(run, chunk)
-            except _MissingPartError as error:
-                self._leave_out(f"the decision at {stamp} ns is left out: {error}")
+        said = [live for live in run.answers if live.stamp_ns == stamp]
+        done = [chunk for chunk in run.chunks if chunk.stamp_ns == stamp]
+        if (vlm := self._subjects.vlm) is not None:
+            for live in said:
+                try:
+                    self._answer_again(run, live, vlm(live.subject))
+                except _MissingPartError as error:
+                    self._leave_out(f"the answer at {stamp} ns is left out: {error}")
+        if (vla := self._subjects.vla) is not None:
+            for chunk in done:
+                try:
+                    self._decide_again(run, chunk, vla(chunk.subject))
+                except _MissingPartError as error:
+                    self._leave_out(f"the decision at {stamp} ns is left out: {error}")
 
     def _leave_out(self, message: str) -> None:
         self.is_incomplete = True
         if message not in self.failures:  # the raw and the distorted frame lack the same part
             self.failures.append(message)
 
-    def _answer_again(self, run: RunRecord, live: AnswerRecord) -> None:
+    def _answer_again(self, run: RunRecord, live: AnswerRecord, vlm: Vlm) -> None:
         """Repeat an answer; one that fails is left out, as live."""
-        vlm = self._subjects.vlm(live.subject)
         frame = self._frame(live.view, live.source, live.stamp_ns)
         said = answer(vlm, frame, live.source, self.live.task)
         if said.result is None:
@@ -263,17 +268,16 @@ class Rescorer:
         again = replace(said.result, subject=live.subject, latency_ms=live.latency_ms)
         self._redone[run.index].answers.append(again)
 
-    def _decide_again(self, run: RunRecord, live: ChunkRecord) -> None:
+    def _decide_again(self, run: RunRecord, live: ChunkRecord, vla: Vla) -> None:
         """Repeat a decision, and the gate's verdict on it."""
-        redone, again = self._redone[run.index], self._redo(run, live)
+        redone, again = self._redone[run.index], self._redo(run, live, vla)
         redone.chunks.append(again)
         if again.source is Source.DISTORTED and again.status is ChunkStatus.ACT:
             decision = GateDecision(again.view, again.stamp_ns, again.sequence, again.seen)
             lease = self._gatekeeper.judge_decision(decision, again.stamp_ns)
             redone.motions += [] if lease is None else [MotionVerdict.of(lease)]
 
-    def _redo(self, run: RunRecord, live: ChunkRecord) -> ChunkRecord:
-        vla = self._subjects.vla(live.subject)
+    def _redo(self, run: RunRecord, live: ChunkRecord, vla: Vla) -> ChunkRecord:
         if live.source is Source.DISTORTED and self._lacks_repairs(run):
             raise _MissingPartError("the gate repaired images, and its calibration is not known")
         request = DecisionRequest(
@@ -311,11 +315,12 @@ class Rescorer:
     def _decision_stamps(self) -> dict[int, set[View]]:
         """Return the stamps of answers and decisions, and the views whose images they need."""
         wanted: dict[int, set[View]] = {}
+        vla = self._subjects.vla
         for run in self.live.runs:
-            for said in run.answers:
+            for said in () if self._subjects.vlm is None else run.answers:
                 wanted.setdefault(said.stamp_ns, set()).add(said.view)
-            for chunk in run.chunks:
-                views = self._subjects.vla(chunk.subject).info.views
+            for chunk, ask in () if vla is None else ((chunk, vla) for chunk in run.chunks):
+                views = ask(chunk.subject).info.views
                 wanted.setdefault(chunk.stamp_ns, set()).update(views)
         return wanted
 
@@ -325,10 +330,16 @@ class Rescorer:
         verdicts = in_order(
             replace(v, latency_ms=latencies.get((v.view, v.stamp_ns), np.nan)) for v in redone.verdicts
         )
+        new = sum((v.view, v.stamp_ns) not in latencies for v in verdicts)
+        if new and run.verdicts:
+            were, its = ("was", "its verdict is") if new == 1 else ("were", "their verdicts are")
+            frames = f"{new} frame{'' if new == 1 else 's'}"
+            self.news.append(f"run {run.index}: {frames} {were} lost live; {its} new")
+        unknown = self._subjects.vla is None and bool(run.motions)
         return replace(
             run,
             answers=tuple(redone.answers),
-            motions=tuple(redone.motions),
+            motions=None if unknown else tuple(redone.motions),
             chunks=tuple(redone.chunks),
             verdicts=verdicts,
             frames_received=len(verdicts) if self._judges(run) else run.frames_received,

@@ -78,12 +78,19 @@ class Panel:
 
 
 def check_panel(frames: Frames, plan: RescoringPlan, panel: Panel) -> None:
-    """Check that the source has what the VLA sees and needs.
+    """Check that the source has what the VLM and the VLA see and what the VLA needs.
 
     Raises:
         UsageError: It lacks a view or what is known of the robot.
     """
     vla, views = panel.vla, tuple(plan.cameras.values())
+    vlm = None if panel.vlm is None else panel.vlm.info
+    if vlm is not None and vlm.shown_view(views) not in views:
+        raise UsageError(
+            f"{vlm.name} sees the {vlm.views[0]} view, which {frames.path} does not have",
+            expected=f"--topic {vlm.views[0]}=TOPIC",
+            available=frames.topics,
+        )
     missing = [view for view in (vla.info.views if vla is not None else ()) if view not in views]
     if vla is not None and missing:
         raise UsageError(

@@ -329,6 +329,8 @@ def _gate(run: RunRecord) -> Gate:
     )
     held_s = round(run.held_s, 3)
     verdicts = count[Verdict.PASS], count[Verdict.HOLD], count[Verdict.REJECT]
+    if run.motions is None:
+        return Gate(run.gate_mode, *verdicts, repaired, held_s, None, None)
     held = sum(motion.verdict is not Verdict.PASS for motion in run.motions)
     return Gate(run.gate_mode, *verdicts, repaired, held_s, len(run.motions), held)
 
