@@ -96,7 +96,7 @@ class Person:
         judgements = iter(JUDGEMENTS)
         while character := self._process.stderr.read(1):
             self.text += character
-            if self.text.endswith("give up] "):
+            if "[y = " in self.text and self.text.endswith("] "):
                 self.asked.append(self.text)
                 answer = "y" if "Ready?" in self.text else next(judgements, "")
                 self.text = ""

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 END_KEY = "e"
 """With Enter, it ends the present run."""
 _LINE_BYTES = 4096
-_KEYS = {Stage.PREPARE: "y = ready, q = give up", Stage.JUDGE: "y = done, n = not done, q = give up"}
+_KEYS = {
+    Stage.PREPARE: "y = ready, q = end the trial",
+    Stage.JUDGE: "y = done, n = not done, q = end the trial, this run gets no outcome",
+}
 
 
 def parse_answer(line: str, stage: Stage) -> Answer | None:

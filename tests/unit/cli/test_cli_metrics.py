@@ -95,10 +95,12 @@ def test_nothing_scored_is_a_failure(tmp_path: Path, capsys: pytest.CaptureFixtu
     result(capsys, "score", "piqe", tmp_path, code=1)
 
 
-def test_a_missing_reference_is_a_usage_error(folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str]):
+def test_a_missing_option_is_a_usage_error_and_a_missing_file_is_not(
+    folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+):
     assert main(["metrics", "score", "ssim", str(folders[0])]) == 2
     assert "expected --reference PATH" in capsys.readouterr().err
-    assert main(["metrics", "score", "ssim", str(folders[0]), "--reference", str(folders[0] / "none")]) == 2
+    assert main(["metrics", "score", "ssim", str(folders[0]), "--reference", str(folders[0] / "none")]) == 1
     assert "no such reference" in capsys.readouterr().err
     assert main(["metrics", "score", "simm", str(folders[0])]) == 2
     assert "did you mean ssim" in capsys.readouterr().err

@@ -62,7 +62,7 @@ def test_a_wrong_answer_is_named_and_asked_again(terminal: int, capsys: pytest.C
     os.write(terminal, b"n\ny\n")
     assert ask(Question(Stage.PREPARE, 0, 1, "")) == Answer(True)
     asked = capsys.readouterr().err
-    assert "'n' is not an answer to this question  [y = ready, q = give up]" in asked
+    assert "'n' is not an answer to this question  [y = ready, q = end the trial]" in asked
     assert asked.count("Ready?") == 1
 
 

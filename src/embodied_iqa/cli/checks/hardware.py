@@ -36,7 +36,7 @@ _NVIDIA_DRIVER = Path("/proc/driver/nvidia/version")
 def realsense() -> list[Finding]:
     """Check the RealSense library and list the connected cameras."""
     library = install_with(".venv/bin/pip install pyrealsense2==2.59.1.11053", "hardware")
-    fix = f"optional: {library}; sudo apt-get install libusb-1.0-0"
+    fix = f"{library}; sudo apt-get install libusb-1.0-0"
     return [_library("RealSense", "pyrealsense2", _REALSENSE, fix)]
 
 
@@ -47,7 +47,7 @@ def universal_robots() -> list[Finding]:
 
 def models() -> list[Finding]:
     """Check the libraries that load large models."""
-    fix = f"optional: {install_with('make models', 'models')}"
+    fix = install_with("make models", "models")
     torch = _library("torch", "torch", _TORCH, fix)
     return [
         replace(torch, fix=torch.fix or build_advice(torch.detail, has_gpu=_NVIDIA_DRIVER.exists())),

@@ -77,7 +77,7 @@ def _check_reference(info: MetricInfo, reference: Path | None) -> None:
         raise UsageError(f"{info.name} compares with a reference", expected="--reference PATH")
     if reference is not None and not reference.exists():
         expected = "an image, or a folder with the same names"
-        raise UsageError("no such reference", got=str(reference), expected=expected)
+        raise InputError("no such reference", got=str(reference), expected=expected)
 
 
 def scores_of(

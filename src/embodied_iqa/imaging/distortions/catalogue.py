@@ -60,6 +60,7 @@ def _by_word() -> MappingProxyType[str, Entry]:
 def entry(id_or_name: str) -> Entry:
     """Return the entry of an id (``"02"``, ``"2"``, ``"miqd:fog"``) or a name (``"lens-blur"``).
 
+    Spaces, underscores and British spelling are taken, too: ``"Colour diffusion"``.
     ``"python:module:name"`` is an `Entry` in the user's own module; that text is then its id.
 
     Raises:
@@ -69,6 +70,7 @@ def entry(id_or_name: str) -> Entry:
     if id_or_name.startswith(PREFIX):
         return _own(id_or_name)
     word = id_or_name.strip().lower().replace("_", "-").replace(" ", "-")
+    word = word.replace("colour", "color").replace("grey", "gray")
     found = _by_word().get(word.zfill(2))
     if found is None:
         available = [f"{known.id} {known.name}" for known in catalogue()]

@@ -92,6 +92,13 @@ def test_levels_outside_of_one_to_five_are_refused(level: int, photograph: Image
         DistortionSpec("01", level)
 
 
+@pytest.mark.parametrize("line", BOTH, ids=lambda line: line.id)
+def test_a_name_may_be_spelled_as_on_the_pages(line: Entry):
+    if not line.id.startswith("miqd:"):
+        spelled = line.name.replace("color", "Colour").replace("gray", "Grey").replace("-", " ")
+        assert entry(spelled) is line
+
+
 OWN = """
 from dataclasses import replace
 

@@ -70,6 +70,8 @@ def _distortions(runs: Sequence[RunRecord]) -> str:
 
 def _tally(runs: Sequence[RunRecord], noun: str) -> str:
     count = Counter(run.outcome for run in runs)
+    if count[None] == len(runs):
+        return f"{plural(len(runs), noun)} {'has' if len(runs) == 1 else 'have'} no recorded end"
     text = f"{count[Outcome.SUCCESS]} of {plural(len(runs), noun)} succeeded"
     remarks = []
     if stops := count[Outcome.EMERGENCY_STOP]:
