@@ -5,11 +5,13 @@ How soon is shown where the test owns the time: `test_ur_faults` and the tests o
 
 from __future__ import annotations
 
+import queue
 import re
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -28,6 +30,9 @@ from embodied_iqa.base.kinematics.models import ArmModel  # noqa: E402
 from embodied_iqa.live.ros.calls import call  # noqa: E402
 from embodied_iqa.live.ros.lifecycle import LifecycleManager  # noqa: E402
 from embodied_iqa.live.ros.spinning import SpinThread  # noqa: E402
+from embodied_iqa.live.ros.trial_commands import TrialCommands  # noqa: E402
+from embodied_iqa.runs.graph.parameters import TrialParameters  # noqa: E402
+from embodied_iqa.runs.trial import protocol  # noqa: E402
 
 _AGAIN_S = 5.0
 """A response may be lost while its client is discovered; the requests here may be sent twice."""
@@ -100,6 +105,39 @@ class Cell:
         with self._news:
             self.statuses.append(status)
             self._news.notify_all()
+
+
+class AttendedTrial:
+    """The commands of a trial on the arm, and a person who says yes."""
+
+    def __init__(self, cell: Cell) -> None:
+        self._cell = cell
+        self._replies: queue.SimpleQueue[protocol.Reply] = queue.SimpleQueue()
+        watch = SimpleNamespace(fault="", unwanted=str, say=lambda _words: None)
+        config = TrialParameters(simulated=False, reply_deadline_s=PATIENCE_S)
+        self._commands = TrialCommands(cell.node, config, watch, self._replies.put)  # type: ignore[arg-type]
+        self._confirm = cell.node.create_client(services.ConfirmRun, "/trial/confirm")
+
+    def do(self, command: protocol.Command) -> protocol.Reply:
+        self._commands.carry_out(command)
+        return self._replies.get(timeout=PATIENCE_S)
+
+    def answer(self, named: str) -> protocol.Reply:
+        """Ask a question that names a stop and answer it."""
+        self._commands.carry_out(protocol.AskPerson(protocol.Stage.RECOVER, 0, named))
+        request = services.ConfirmRun.Request(stage=int(protocol.Stage.RECOVER), run_index=0, yes=True)
+        assert call(self._confirm, request, PATIENCE_S).success
+        return self._replies.get(timeout=PATIENCE_S)
+
+    def until_fault(self, words: str) -> None:
+        """Return once the arm's node reports a fault with these words; none where they are empty."""
+        self._cell.until(
+            lambda: words in self._commands.with_arm_fault("-") and (words or not self.is_faulty)
+        )
+
+    @property
+    def is_faulty(self) -> bool:
+        return self._commands.with_arm_fault("-") != "-"
 
 
 @pytest.fixture(scope="module")
@@ -195,3 +233,24 @@ def test_dead_controller_stops_the_arm_and_the_node_lives_on(cell: Cell) -> None
 @pytest.mark.parametrize("cell", ["ur5e"], indirect=True)
 def test_e_series_stops_within_three_of_its_ticks(cell: Cell) -> None:
     _stops_within_three_ticks(cell, "protective-stop", "protective stop")
+
+
+def test_a_trial_does_not_arm_after_a_stop_until_a_person_answers_after_its_release(cell: Cell) -> None:
+    cell.robot.throw("restore")
+    cell.arm()
+    trial = AttendedTrial(cell)
+    trial.do(protocol.CheckArm())
+    since = len(cell.statuses)
+    cell.robot.throw("emergency-stop")
+    cell.await_state(messages.ArmStatus.STATE_STOPPED, since)
+    trial.until_fault("emergency stop is pressed")
+    stopped = trial.do(protocol.Rearm(0)).stopped
+    assert re.search("emergency stop is pressed", stopped)
+    assert trial.answer(stopped).stopped == stopped, "it is still pressed"
+    cell.robot.throw("restore")
+    trial.until_fault("")
+    reply = trial.do(protocol.Rearm(0))
+    assert (reply.ok, reply.message) == (False, stopped), "released, but nobody has answered"
+    assert cell.statuses[-1].state == messages.ArmStatus.STATE_STOPPED
+    assert trial.answer(stopped).stopped == ""
+    assert trial.do(protocol.Rearm(0)).ok

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -19,7 +20,16 @@ from embodied_iqa.live.ros.calls import NoResponseError
 from embodied_iqa.live.ros.conversion import pose_of
 from embodied_iqa.live.ros.goals import goal_of
 from embodied_iqa.live.ros.trial_commands import TrialCommands
-from embodied_iqa.runs.trial.protocol import CheckArm, Command, Rearm, Reply, SetDistortion, StopArm
+from embodied_iqa.runs.trial.protocol import (
+    AskPerson,
+    CheckArm,
+    Command,
+    Rearm,
+    Reply,
+    SetDistortion,
+    Stage,
+    StopArm,
+)
 
 GONE = "the client of the trial has gone"
 LIMIT_S = 60.0
@@ -235,10 +245,88 @@ def test_an_interrupted_return_does_not_arm() -> None:
     assert bench.done == [StopArm]
 
 
+PRESSED = "the emergency stop is pressed (robot emergency stopped)"
+
+
+class RealArm:
+    """The commands of a trial on a real arm: what they ask of the arm's node is kept, and answered by it.
+
+    Args:
+        refusal: Why the node does not arm; empty where it does.
+    """
+
+    def __init__(self, refusal: str = "") -> None:
+        self.bench = Bench(passes=True, leaves=lambda _wires: False)
+        self.commands = TrialCommands.__new__(TrialCommands)
+        self.commands._deadline_s, self.commands._rearm = LIMIT_S, None  # type: ignore[assignment]
+        self.commands._return, self.commands._watch = self.bench.arm, self.bench
+        self.commands._now_ns = lambda: 0  # type: ignore[method-assign]
+        self.commands._send = self._send  # type: ignore[method-assign,assignment]
+        self.commands._pause_recording = lambda **_: None  # type: ignore[method-assign]
+        self.commands._report = self._take  # type: ignore[assignment]
+        self.refusal, self.asked = refusal, 0
+        self.replies: list[Reply] = []
+        self.report("")
+        self.bench.wires.listeners["arm/status"](ArmStatus(state=ArmStatus.STATE_STOPPED))
+
+    def _send(self, command: Command, *_: object) -> Reply:
+        self.asked += 1
+        return Reply(command, ok=not self.refusal, message=self.refusal)
+
+    def _take(self, reply: Reply) -> None:
+        self.replies.append(reply)
+
+    def report(self, fault: str) -> None:
+        level = DiagnosticStatus.ERROR if fault else DiagnosticStatus.OK
+        self.bench.report(DiagnosticStatus(name="arm_node", level=level, message=fault))
+
+    def arm(self) -> Reply:
+        return self.commands._do(Rearm(0))
+
+    def answered(self, named: str) -> Reply:
+        """Ask a question that names a stop; the person says yes."""
+        asked = AskPerson(Stage.RECOVER, 0, named)
+        self.bench.arm.guard.ask(named, time.monotonic())
+        self.commands._answered(Reply(asked, ok=True, yes=True))
+        return self.replies[-1]
+
+
+def test_a_real_arm_is_not_asked_to_arm_while_it_is_stopped_nor_after_the_release() -> None:
+    arm = RealArm()
+    arm.report(PRESSED)
+    assert arm.arm() == Reply(Rearm(0), ok=False, message=PRESSED)
+    assert arm.answered(PRESSED).stopped == PRESSED, "it is still pressed"
+    arm.report("")
+    assert arm.arm() == Reply(Rearm(0), ok=False, message=PRESSED), "released, but nobody has answered"
+    assert arm.asked == 0
+    assert arm.answered(PRESSED).stopped == ""
+    assert arm.arm().ok
+    assert arm.asked == 1
+
+
+def test_a_real_arm_that_refuses_to_arm_is_asked_once_for_each_answer() -> None:
+    arm = RealArm(refusal="the gripper is silent")
+    assert not arm.arm().ok
+    arm.refusal = ""
+    assert arm.arm().message == "the gripper is silent"
+    assert arm.asked == 1
+    assert arm.answered("the gripper is silent").stopped == ""
+    assert arm.arm().ok
+
+
+def test_a_stop_on_the_way_back_comes_with_its_reply() -> None:
+    arm = RealArm()
+    stopped = ArmStatus(
+        state=ArmStatus.STATE_STOPPED, stop_cause="protective stop", reason="it hit"
+    )
+    arm.bench.wires.listeners["arm/status"](stopped)
+    assert arm.commands._with_stop(Reply(None, ok=False)).stopped == "it hit"
+
+
 def test_an_arm_that_does_not_arm_is_not_asked_again_for_nobody() -> None:
     asked: list[Command] = []
     commands = TrialCommands.__new__(TrialCommands)
-    commands._deadline_s, commands._rearm = LIMIT_S, None  # type: ignore[assignment]
+    commands._deadline_s, commands._rearm, commands._return = LIMIT_S, None, None  # type: ignore[assignment]
     commands._watch = SimpleNamespace(
         unwanted=lambda: GONE if len(asked) == 2 else "", fault="", say=lambda _words: None
     )
@@ -257,7 +345,7 @@ def test_an_arm_that_does_not_arm_is_told_every_five_seconds(monkeypatch: pytest
 
     monkeypatch.setattr(trial_commands, "time", SimpleNamespace(monotonic=lambda: now_s, sleep=sleep))
     commands = TrialCommands.__new__(TrialCommands)
-    commands._deadline_s, commands._rearm = 12.0, None  # type: ignore[assignment]
+    commands._deadline_s, commands._rearm, commands._return = 12.0, None, None  # type: ignore[assignment]
     commands._watch = SimpleNamespace(unwanted=str, fault="", say=said.append)
     commands._now_ns = lambda: 0  # type: ignore[method-assign]
     commands._send = lambda command, *_: Reply(command, ok=False, message="protective stop")  # type: ignore[method-assign]

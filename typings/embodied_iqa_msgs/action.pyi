@@ -45,6 +45,7 @@ class RunTrial(ActionType["RunTrial.Goal", "RunTrial.Result", "RunTrial.Feedback
         STAGE_CLOSE: ClassVar[int]
         STAGE_PREPARE: ClassVar[int]
         STAGE_JUDGE: ClassVar[int]
+        STAGE_RECOVER: ClassVar[int]
         stage: int
         run_index: int
         run_count: int

@@ -21,6 +21,7 @@ _LINE_BYTES = 4096
 _KEYS = {
     Stage.PREPARE: "y = ready, q = end the trial",
     Stage.JUDGE: "y = done, n = not done, q = end the trial, this run gets no outcome",
+    Stage.RECOVER: "y = clear, q = end the trial",
 }
 
 

@@ -52,11 +52,19 @@ class StopCause(StrEnum):
     """The robot's program stopped the arm because the driver was silent."""
     PROGRAM_ENDED = "program ended"
     """The robot's program ended otherwise, for example at the pendant."""
+    POWER_LOST = "power lost"
+    """The robot has no power, or its brakes are not released."""
 
     @property
     def is_breakdown(self) -> bool:
         """Whether the equipment failed: the run says nothing about its policy."""
-        return self in {self.STATE_LOST, self.CONNECTION_LOST, self.WATCHDOG, self.PROGRAM_ENDED}
+        breakdowns = self.STATE_LOST, self.CONNECTION_LOST, self.WATCHDOG, self.PROGRAM_ENDED, self.POWER_LOST
+        return self in breakdowns
+
+    @property
+    def lasts(self) -> bool:
+        """Whether the robot reports it, armed or not, until somebody releases it at the robot."""
+        return self in {self.PROTECTIVE, self.EMERGENCY, self.POWER_LOST}
 
     @property
     def is_emergency(self) -> bool:

@@ -59,6 +59,8 @@ class ArmNode(ManagedNode[ArmParameters]):
         options = config.timed_controller(model)
         self._arm = self._make_arm(model, options.dt_s)
         self._controller = make_controller(config.limits, options, config.tool_length_m, self._arm.model)
+        self._fault = ""
+        """The stop of the robot that somebody has to release there; empty for none."""
         self._runner = ArmRunner(self._controller, report_rate_hz=config.report_rate_hz)
         self._status_publisher = self.create_publisher(ArmStatus, "arm/status", EVENT)
         self._joint_publisher = self.create_publisher(JointState, "arm/joint_states", **adjustable(STATE))
@@ -144,6 +146,8 @@ class ArmNode(ManagedNode[ArmParameters]):
         values["frames"] = self._frames.state
         if self._arm.problem:
             return Health(level=DiagnosticStatus.ERROR, message=self._arm.problem, values=values)
+        if self._fault:
+            return Health(level=DiagnosticStatus.ERROR, message=self._fault, values=values)
         return Health(
             level=DiagnosticStatus.WARN if state.mode is ArmMode.STOPPED else DiagnosticStatus.OK,
             message=f"{state.mode}: {state.reason}" if state.reason else str(state.mode),
@@ -151,6 +155,11 @@ class ArmNode(ManagedNode[ArmParameters]):
         )
 
     def _tick(self, measured: ArmState) -> None:
+        fault = measured.fault
+        lasting = fault.reason if fault is not None and fault.cause.lasts else ""
+        if lasting != self._fault:  # told at once: a trial must not arm the arm in the meantime
+            self._fault = lasting
+            self._report()
         if self.active:
             now_ns = self.get_clock().now().nanoseconds  # states keep coming after a clock was set back
             self._carry_out(self._runner.tick(measured) or self._runner.watch(now_ns))

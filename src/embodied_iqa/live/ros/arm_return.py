@@ -16,11 +16,12 @@ from sensor_msgs.msg import JointState
 
 from embodied_iqa.arm.robot.homing import StartPose, distance_to_start, way_back
 from embodied_iqa.arm.robot.limits import ArmLimits
-from embodied_iqa.live.ros.conversion import chunk_to_msg
+from embodied_iqa.live.ros.conversion import chunk_to_msg, ns_of
 from embodied_iqa.live.ros.frames import tool_pose_of
 from embodied_iqa.live.ros.names import DIAGNOSTICS, local_name
 from embodied_iqa.live.ros.qos import EVENT, STATE, adjustable
 from embodied_iqa.runs.trial.protocol import Command, Rearm, Reply, SetDistortion, StopArm
+from embodied_iqa.runs.trial.stop_guard import StopGuard
 from embodied_iqa.runs.trial.wait_news import WaitNews
 from embodied_iqa.world.protocols import ActionChunk as Chunk
 from embodied_iqa.world.protocols import ChunkStatus
@@ -59,6 +60,9 @@ class ArmReturn:
         limit_s: Maximum duration of a return, real time.
         do: Executes a command of the trial and returns its reply.
         watch: Asked while waiting; a new fault is said at once, anything again every few seconds.
+
+    Attributes:
+        guard: Knows whether the arm may be armed without another answer of a person.
     """
 
     def __init__(
@@ -66,6 +70,7 @@ class ArmReturn:
     ) -> None:
         self._limits, self._limit_s, self._do, self._watch = limits, limit_s, do, watch
         self._news = WaitNews(watch.say)
+        self.guard = StopGuard()
         self._start: StartPose | None = None
         self._T_base_tool: np.ndarray | None = None
         self._gripper = 0.0
@@ -74,7 +79,6 @@ class ArmReturn:
         self._status: ArmStatus | None = None
         self._sequence = 0
         self._interrupted = False
-        self._fault = ""
         self._node = node
         self._publisher = node.create_publisher(ActionChunk, "vla/actions", EVENT)
         group = MutuallyExclusiveCallbackGroup()
@@ -93,7 +97,7 @@ class ArmReturn:
     @property
     def fault(self) -> str:
         """What the arm's node reports of itself; empty for nothing."""
-        return self._fault
+        return self.guard.fault
 
     def problem(self) -> str:
         """Return why the arm cannot be used, empty where it can.
@@ -101,9 +105,19 @@ class ArmReturn:
         A driver that has just been started sends its first pose within seconds; a fault may pass, too.
         """
         self._interrupted = False
-        self._wait(lambda: self._is_known() or bool(self._fault), time.monotonic() + _CONNECTED_S)
+        self._wait(lambda: self._is_known() or bool(self.fault), time.monotonic() + _CONNECTED_S)
         self._wait(self._is_known, time.monotonic() + _POSE_S)
         return "" if self._is_known() else self._unknown()
+
+    def wait_for_state(self, from_ns: int, until_s: float) -> None:
+        """Wait for a status of the arm from a ROS time on, or for a stop: an arming needs the first."""
+
+        def is_seen() -> bool:
+            status, guard = self._status, self.guard
+            is_there = status is not None and ns_of(status.header.stamp) >= from_ns
+            return is_there or bool(guard.fault or guard.stopped)
+
+        self._wait(is_seen, until_s)
 
     def check(self, run_index: int) -> str:
         """Store the start before the first run; later return the distance in words, empty where near."""
@@ -217,11 +231,11 @@ class ArmReturn:
         return distance_to_start(self._start, self._T_base_tool, self._gripper)
 
     def _is_known(self) -> bool:
-        return self._T_base_tool is not None and not self._fault
+        return self._T_base_tool is not None and not self.fault
 
     def _unknown(self) -> str:
         """Return the cause that the arm's node reports; that the pose is not known, where it reports none."""
-        return self._fault or "the arm's pose is not known"
+        return self.fault or "the arm's pose is not known"
 
     def _wait(self, is_true: Callable[[], bool], until_s: float) -> bool:
         while not is_true():
@@ -248,8 +262,10 @@ class ArmReturn:
 
     def _take_status(self, message: ArmStatus) -> None:
         self._status = message
+        self.guard.see_status(message.stop_cause, message.reason, time.monotonic())
 
     def _take_health(self, message: DiagnosticArray) -> None:
         for status in message.status:
             if local_name(self._node, status.name) == _ARM_NODE:
-                self._fault = status.message if status.level == DiagnosticStatus.ERROR else ""
+                fault = status.message if status.level == DiagnosticStatus.ERROR else ""
+                self.guard.see_fault(fault, time.monotonic())

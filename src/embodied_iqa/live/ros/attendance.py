@@ -9,8 +9,9 @@ from embodied_iqa_msgs.srv import ConfirmRun
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
 
+from embodied_iqa.runs.trial.attendance import unanswered
 from embodied_iqa.runs.trial.judging import refusal
-from embodied_iqa.runs.trial.protocol import AskPerson, Event, Reply
+from embodied_iqa.runs.trial.protocol import AskPerson, Reply
 
 
 class Attendance:
@@ -22,7 +23,7 @@ class Attendance:
         report: Called with the reply.
     """
 
-    def __init__(self, node: Node, limit_s: float, report: Callable[[Event], None]) -> None:
+    def __init__(self, node: Node, limit_s: float, report: Callable[[Reply], None]) -> None:
         self._limit_s = limit_s
         self._report = report
         self._question: AskPerson | None = None
@@ -41,7 +42,7 @@ class Attendance:
         question = self._question
         if question is not None and time.monotonic() > self._until_s:
             self._question = None
-            message = f"no answer within {self._limit_s:g} s ({question.stage.name.lower()})"
+            message = unanswered(question.stage, self._limit_s)
             self._report(Reply(question, ok=False, message=message))
 
     def close(self) -> None:

@@ -40,6 +40,7 @@ from embodied_iqa.runs.trial.protocol import (
     RunWorld,
     SetDistortion,
     SetTask,
+    Stage,
     StopArm,
 )
 from embodied_iqa.runs.trial.wait_news import WaitNews
@@ -133,15 +134,20 @@ class TrialCommands:
         if isinstance(command, AskVlm):
             self._ask_vlm(command)
             return
-        if isinstance(command, AskPerson) and self._attendance is not None:
+        if isinstance(command, AskPerson) and self._attendance is not None and self._return is not None:
             self._pause_recording(paused=True)
+            self._return.guard.ask("" if command.stage is Stage.JUDGE else command.problem, time.monotonic())
             self._attendance.ask(command)
             return
         try:
             reply = self._do(command)
         except EmbodiedIqaError as error:
             reply = Reply(command, ok=False, message=str(error))
-        self._report(reply)
+        self._report(self._with_stop(reply))
+
+    def _with_stop(self, reply: Reply) -> Reply:
+        """Return a reply with the stop that a person has to answer before a real arm moves again."""
+        return reply if self._return is None else replace(reply, stopped=self._return.guard.stopped)
 
     def _do(self, command: Command) -> Reply:
         match command:
@@ -189,27 +195,50 @@ class TrialCommands:
             return Reply(command, ok=False, message="no real arm is connected")
         if isinstance(command, CheckArm):
             problem = self._return.problem()
+            self._return.guard.begin()
         elif isinstance(command, CheckStart):
             problem = self._return.check(command.run_index)
         else:
             problem = self._return.go()
         return Reply(command, ok=not problem, message=problem)
 
-    def _answered(self, event: Event) -> None:
-        """Report the answer of the operator; record images again."""
+    def _answered(self, reply: Reply) -> None:
+        """Report the answer of the operator, with a stop that it does not answer; record images again."""
+        if reply.ok and reply.yes and self._return is not None:
+            self._return.guard.answer(time.monotonic())
         self._pause_recording(paused=False)
-        self._report(event)
+        self._report(self._with_stop(reply))
 
     def _pause_recording(self, *, paused: bool) -> None:
         """Record no images while the trial waits for the operator; a failure of this is ignored."""
         with contextlib.suppress(EmbodiedIqaError):
             call(self._pause, SetBool.Request(data=paused), _HURRY_S)
 
+    def _rearm_once(self, command: Command, from_ns: int, arm: ArmReturn) -> Reply:
+        """Rearm a real arm, unless it was stopped since a person has answered; never a second time.
+
+        Who releases a stop stands beside the arm: it has to stay still until another answer.
+        """
+        arm.wait_for_state(from_ns, time.monotonic() + self._deadline_s)
+        if reason := self._watch.unwanted() or arm.guard.fault or arm.guard.stopped:
+            return Reply(command, ok=False, message=reason)
+        request = srv.RearmArm.Request(reason="a person said that the way is free")
+        request.from_stamp = time_of(from_ns)
+        try:
+            reply = self._send(command, self._rearm, request)
+        except EmbodiedIqaError as error:
+            reply = Reply(command, ok=False, message=str(error))
+        if not reply.ok:
+            arm.guard.refuse(reply.message, time.monotonic())
+        return replace(reply, stamp_ns=self._now_ns())
+
     def _rearm_from(self, command: Command, from_ns: int) -> Reply:
         """Rearm, again until the deadline: the arm may not have reached the stamp yet.
 
-        An arm is not armed for a trial that nobody wants any more.
+        An arm is not armed for a trial that nobody wants any more. A real one is asked only once.
         """
+        if self._return is not None:
+            return self._rearm_once(command, from_ns, self._return)
         request = srv.RearmArm.Request(reason="a run begins", from_stamp=time_of(from_ns))
         begun = time.monotonic()
         news = WaitNews(self._watch.say)

@@ -22,7 +22,7 @@ TrialHandle: TypeAlias = "ServerGoalHandle[RunTrial.Goal, RunTrial.Result, RunTr
 _FAULTS = (DiagnosticStatus.WARN, DiagnosticStatus.ERROR)
 _QUEUE = 10
 """Every node reports once a second."""
-_QUIET = (Stage.PREPARE, Stage.JUDGE)
+_QUIET = (Stage.PREPARE, Stage.JUDGE, Stage.RECOVER)
 """Stages with a question, which is the report."""
 
 

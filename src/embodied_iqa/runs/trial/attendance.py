@@ -14,10 +14,11 @@ class Question:
     """A question to the person.
 
     Attributes:
-        stage: PREPARE or JUDGE.
+        stage: PREPARE, JUDGE or RECOVER.
         run_index: 0 is the reference run.
         run_count: Runs of the trial.
-        problem: PREPARE: problem to be solved first, may be empty; JUDGE: why the run ended.
+        problem: PREPARE: problem to be solved first, may be empty; JUDGE: why the run ended; RECOVER: the
+            stop.
     """
 
     stage: Stage
@@ -31,7 +32,7 @@ class Answer:
     """An answer of the person.
 
     Attributes:
-        yes: PREPARE: everything is ready; JUDGE: the task was done.
+        yes: PREPARE: everything is ready; JUDGE: the task was done; RECOVER: the way is free.
         give_up: End the trial; finished runs are kept.
         remark: Stored with the run.
     """
@@ -47,6 +48,7 @@ _GIVE_UP: Final = {"give-up": Answer(False, give_up=True)}
 ANSWERS: Final = {
     Stage.PREPARE: {"ready": Answer(True), **_GIVE_UP},
     Stage.JUDGE: {"done": Answer(True), "not-done": Answer(False), **_GIVE_UP},
+    Stage.RECOVER: {"clear": Answer(True), **_GIVE_UP},
 }
 """Words of `embodied-iqa attend` for each question."""
 
@@ -57,7 +59,20 @@ def question_text(question: Question) -> str:
     if question.stage is Stage.PREPARE:
         first = f"{question.problem}\n" if question.problem else ""
         return f"{first}{run}: put the scene back and keep clear of the arm. Ready?"
+    if question.stage is Stage.RECOVER:
+        return (
+            f"The arm was stopped: {question.problem}\nIt stays where it is. Release the stop, power on and "
+            "release the brakes, then keep clear: after your answer the arm moves back to its start. Clear?"
+        )
     return (
         f"{run} has ended: {question.problem}\nAfter your answer gripper and arm go back to their start: "
         "keep clear. Was the task done?"
     )
+
+
+def unanswered(stage: Stage, limit_s: float) -> str:
+    """Return that nobody has answered a question within a time."""
+    message = f"no answer within {limit_s:g} s ({stage.name.lower()})"
+    if stage is not Stage.RECOVER:
+        return message
+    return f"{message}; the arm stays where it was stopped: see that it is clear, then start the trial again"

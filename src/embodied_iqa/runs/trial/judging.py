@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from embodied_iqa.models.scoring.execution_score import Outcome
-from embodied_iqa.runs.trial.attendance import Answer, Question
+from embodied_iqa.runs.trial.attendance import ANSWERS, Answer, Question
 from embodied_iqa.runs.trial.protocol import Stage
 
 PROBE: Final = (255, 2**32 - 1)
@@ -55,7 +55,7 @@ def refusal(asked: tuple[int, int] | None) -> str:
 def asked_of(message: str) -> tuple[Stage, int] | None:
     """Return the open question that a refusal names; None for none."""
     found = re.fullmatch(rf"{_ASKED} \((\d+), (\d+)\)", message)
-    if found is None or int(found[1]) not in {Stage.PREPARE, Stage.JUDGE}:
+    if found is None or int(found[1]) not in ANSWERS:
         return None
     return Stage(int(found[1])), int(found[2])
 

@@ -148,17 +148,12 @@ def _replied(state: TrialState, reply: Reply) -> Step:
         state = replace(state, answered=0, decided=frozenset(), failure="", world=None)
     if isinstance(done, Rearm) and not state.plan.stops_time:
         # the arm refuses what a policy decides on images from before the arming
-        rest = [_not_before(command, reply.stamp_ns) for command in rest]
+        from_ns = reply.stamp_ns
+        rest = [replace(c, from_ns=max(c.from_ns, from_ns)) if isinstance(c, SetTask) else c for c in rest]
         state = replace(state, pending=tuple(rest))
     if rest:
         return state, [rest[0]]
     return _stage_done(state, reply)
-
-
-def _not_before(command: Command, stamp_ns: int) -> Command:
-    if not isinstance(command, SetTask):
-        return command
-    return replace(command, from_ns=max(command.from_ns, stamp_ns))
 
 
 def _stage_done(state: TrialState, reply: Reply) -> Step:
@@ -218,27 +213,45 @@ def _reset(state: TrialState) -> Step:
 
 def _attended(state: TrialState, done: AskPerson | ReturnToStart | CheckStart, reply: Reply) -> Step:
     """Handle the reply of a person, or of the arm that returns between attended runs."""
-    if isinstance(done, AskPerson):
-        if not reply.ok:
-            return cancel(state, reply.message)
-        if done.stage is Stage.JUDGE:
-            return _judged(state, reply)
-        if not reply.yes:
-            return _begin_run(state, done.problem)
-        return _enter(state, Stage.PREPARE, CheckStart(state.run_index))
-    if isinstance(done, CheckStart) and reply.ok:
+    is_over = state.run_index == state.plan.run_count
+    if isinstance(done, AskPerson) and (reply.ok or not is_over):
+        return _answered_by_person(state, done, reply)
+    if isinstance(done, CheckStart) and reply.ok and not reply.stopped:
         return _reset(state)
-    if state.run_index < state.plan.run_count:
-        return _begin_run(state, "" if reply.ok else reply.message)
-    if not reply.ok:
-        state = replace(state, remarks=(*state.remarks, reply.message))
+    if isinstance(done, ReturnToStart) and not reply.ok and reply.stopped:
+        return _to_start(state, reply.stopped)
+    away = "the arm is not back at its start: " if isinstance(done, AskPerson) else ""
+    problem = "" if reply.ok else f"{away}{reply.message}"
+    if not is_over:
+        return _begin_run(state, reply.stopped or problem)
+    if problem:
+        state = replace(state, remarks=(*state.remarks, problem))
     return _enter(state, Stage.CLOSE, CloseRecording())
+
+
+def _answered_by_person(state: TrialState, done: AskPerson, reply: Reply) -> Step:
+    if not reply.ok:
+        return cancel(state, reply.message)
+    if done.stage is Stage.JUDGE:
+        return _judged(state, reply)
+    if done.stage is Stage.RECOVER:
+        return _to_start(state, reply.stopped)
+    if not reply.yes or reply.stopped:
+        return _begin_run(state, reply.stopped or done.problem)
+    return _enter(state, Stage.PREPARE, CheckStart(state.run_index))
+
+
+def _to_start(state: TrialState, stopped: str) -> Step:
+    """Return a real arm to its start; after a stop only once a person has answered that the way is free."""
+    if stopped:
+        return _enter(state, Stage.RECOVER, AskPerson(Stage.RECOVER, state.run_index - 1, stopped))
+    return _enter(state, Stage.RESET, ReturnToStart())
 
 
 def _judged(state: TrialState, reply: Reply) -> Step:
     world = None if state.world is None else replace(state.world, task_success=reply.yes)
     words = f"judged: {'done' if reply.yes else 'not done'}" + (reply.message and f"; {reply.message}")
-    return _finish_run(replace(state, world=world, judged=words))
+    return _finish_run(replace(state, world=world, judged=words), reply.stopped)
 
 
 def _frame_seen(state: TrialState, event: FrameSeen) -> Step:
@@ -257,7 +270,7 @@ def _frame_seen(state: TrialState, event: FrameSeen) -> Step:
 def _world_seen(state: TrialState, event: WorldSeen) -> Step:
     if event.stamp_ns < state.start_ns or state.stage is Stage.JUDGE:
         return state, []
-    state = _at(replace(state, world=event), event.stamp_ns)
+    state = replace(state, world=event).at(event.stamp_ns)
     if event.contact_violation and _executing(state):
         return _end_run(replace(state, emergency=True), event.contact_violation)
     return _time_passed(state)
@@ -279,22 +292,12 @@ def _time_passed(state: TrialState) -> Step:
     return _end_run(state, overdue) if overdue else (state, [])
 
 
-def _at(state: TrialState, stamp_ns: int) -> TrialState:
-    """Return the state at a later time; what passes while the policy decides is no time without motion."""
-    now_ns = max(state.now_ns, stamp_ns)
-    if state.deciding:
-        passed_ns = now_ns - state.now_ns
-        moved_ns, held_ns = min(state.moved_ns + passed_ns, now_ns), min(state.held_ns + passed_ns, now_ns)
-        state = replace(state, moved_ns=moved_ns, held_ns=held_ns)
-    return replace(state, now_ns=now_ns)
-
-
 def _arm_seen(state: TrialState, event: ArmSeen) -> Step:
     if event.stamp_ns < state.start_ns:
         return state, []
     carries_time = not state.plan.stops_time
     if carries_time:
-        state = _at(state, event.stamp_ns)
+        state = state.at(event.stamp_ns)
     if _executing(state):
         if event.emergency_stop:
             return _end_run(replace(state, emergency=True), event.reason)
@@ -325,7 +328,7 @@ def _settle(state: TrialState) -> Step:
     return _enter(state, Stage.SETTLE, RunWorld(running=False))
 
 
-def _finish_run(state: TrialState) -> Step:
+def _finish_run(state: TrialState, stopped: str = "") -> Step:
     if state.world is None:
         return cancel(state, with_fault(state, "no state of the world in this run"))
     world = state.world
@@ -334,10 +337,9 @@ def _finish_run(state: TrialState) -> Step:
     state = replace(state, results=(*state.results, result), run_index=state.run_index + 1)
     state = replace(state, asked=False, held="", rejection="", ending="", judged="", failure="")
     state = replace(state, emergency=False, by_person=False, settle_until_ns=0)
-    plan = state.plan
-    if plan.attended:
-        state, commands = _enter(state, Stage.RESET, ReturnToStart())
-    elif state.run_index < plan.run_count:
+    if state.plan.attended:
+        state, commands = _to_start(state, stopped)
+    elif state.run_index < state.plan.run_count:
         state, commands = _begin_run(state)
     else:
         state, commands = _enter(state, Stage.CLOSE, CloseRecording())

@@ -29,6 +29,7 @@ class Stage(IntEnum):
     PREPARE = 7
     JUDGE = 8
     DONE = 9
+    RECOVER = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,7 @@ class Reply:
         message: Why it was not.
         stamp_ns: ROS time in the reply.
         yes: Answer of a person.
+        stopped: Stop of a real arm that a person has to answer before it moves again; empty for none.
     """
 
     to: object
@@ -111,6 +113,7 @@ class Reply:
     message: str = ""
     stamp_ns: int = 0
     yes: bool = False
+    stopped: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,9 +218,10 @@ class AskPerson:
     """Ask the person at a real arm. Expects a reply with yes or no, and a remark as its message.
 
     Attributes:
-        stage: PREPARE (is the scene ready, is the way free?) or JUDGE (was the task done?).
+        stage: PREPARE (is the scene ready, the way free?), JUDGE (was the task done?), or RECOVER (after a
+            stop: is the way back free?).
         run_index: The run.
-        problem: Problem to be solved first; may be empty.
+        problem: Problem to be solved first, or the stop; may be empty.
     """
 
     stage: Stage

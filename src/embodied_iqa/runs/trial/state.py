@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from embodied_iqa.runs.trial.protocol import Command, RunResult, Stage, TrialPlan, WorldSeen
 from embodied_iqa.world.protocols import ChunkStatus
@@ -78,3 +78,12 @@ class TrialState:
         """What is wrong with the graph in this run: the fault that a node reports, and a VLA that fails."""
         never = "no decision came: " if self.failure and self.decided == {None} else ""
         return "; ".join(filter(None, (self.reported, f"{never}{self.failure}")))
+
+    def at(self, stamp_ns: int) -> TrialState:
+        """Return the state at a later time; while the policy decides, no time without motion passes."""
+        now_ns = max(self.now_ns, stamp_ns)
+        if not self.deciding:
+            return replace(self, now_ns=now_ns)
+        passed_ns = now_ns - self.now_ns
+        moved_ns, held_ns = min(self.moved_ns + passed_ns, now_ns), min(self.held_ns + passed_ns, now_ns)
+        return replace(self, now_ns=now_ns, moved_ns=moved_ns, held_ns=held_ns)

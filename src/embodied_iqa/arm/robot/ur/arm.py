@@ -21,7 +21,7 @@ from contextlib import suppress
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from embodied_iqa.arm.robot.messages import ArmState, GripperState
+from embodied_iqa.arm.robot.messages import ArmState, GripperState, RobotFault
 from embodied_iqa.arm.robot.ur.link import UrLink
 from embodied_iqa.arm.robot.ur.messages import Command, UrState
 from embodied_iqa.arm.robot.ur.options import SessionOptions, UrOptions
@@ -76,6 +76,7 @@ class UrArm:
         self._gripper = gripper
         self._log = log
         self._closed = self._gripper_moves = False
+        self._gripper_seen: GripperState | None = None
 
     @property
     def is_armed(self) -> bool:
@@ -147,13 +148,29 @@ class UrArm:
         state = self._link.receive()
         if state is None:
             return None
+        fault = self._link.fault_of(state)
         return ArmState(
             stamp_ns=round(state.world_s * SECOND_NS) if self._session.lockstep else state.system_ns,
             q_rad=np.array(state.q_rad),
             qd_radps=np.array(state.qd_radps),
-            gripper=self._read_gripper(),
-            fault=self._link.fault_of(state),
+            gripper=self._gripper_beside(fault),
+            fault=fault,
         )
+
+    def _gripper_beside(self, fault: RobotFault | None) -> GripperState:
+        """Return the gripper's state; the last one while the robot, which powers it, is stopped.
+
+        Raises:
+            InputError: The gripper is lost while nothing is wrong with the robot, or was never read.
+        """
+        try:
+            self._gripper_seen = self._read_gripper()
+        except InputError as error:
+            if fault is None:
+                raise
+            if self._gripper_seen is None:
+                raise InputError(f"{fault.reason}; {error}") from None
+        return self._gripper_seen
 
     def _read_gripper(self) -> GripperState:
         if self._gripper is None:

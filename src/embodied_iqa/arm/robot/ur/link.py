@@ -15,6 +15,8 @@ from embodied_iqa.arm.robot.ur.messages import (
     Request,
     UrFlags,
     UrState,
+    safety_stop,
+    why_no_power,
 )
 from embodied_iqa.arm.robot.ur.model_check import RefusedArmError
 from embodied_iqa.arm.robot.ur.options import SessionOptions
@@ -115,12 +117,11 @@ class UrLink:
         return state
 
     def fault_of(self, state: UrState) -> RobotFault | None:
-        """Return why the robot does not follow joint targets; None where it does or was never armed."""
-        if state.emergency_stop:
-            return RobotFault(StopCause.EMERGENCY, f"the emergency stop is pressed ({state.safety_words})")
-        if state.protective_stop:
-            reason = f"the robot made a protective stop ({state.safety_words})"
-            return RobotFault(StopCause.PROTECTIVE, reason)
+        """Return why the robot does not follow joint targets; None where it does, or could once armed."""
+        if stop := safety_stop(state.safety_bits):
+            return RobotFault(StopCause.EMERGENCY if state.emergency_stop else StopCause.PROTECTIVE, stop)
+        if reason := why_no_power(state.robot_mode):
+            return RobotFault(StopCause.POWER_LOST, reason)
         if UrFlags.WATCHDOG in state.flags:
             limit_ms = 1e3 / self._options.arm.watchdog_hz
             reason = f"the robot's watchdog stopped the arm: the driver was silent for {limit_ms:.0f} ms"

@@ -33,7 +33,33 @@ _SAFETY_WORDS = (
 """Bits of RTDE's safety_status_bits, as the RTDE guide of Universal Robots names them."""
 _PROTECTIVE = (1 << 2) | (1 << 4) | (1 << 8) | (1 << 9)
 _EMERGENCY = (1 << 5) | (1 << 6) | (1 << 7)
+_MODE_WORDS = {
+    -1: "no controller", 0: "disconnected", 1: "confirm safety", 2: "booting", 3: "power off",
+    4: "power on", 5: "idle, brakes on", 6: "backdrive", 8: "updating firmware",
+}  # fmt: skip
+"""RTDE's robot_mode, but for running."""
+RUNNING_MODE = 7
 Six = tuple[float, float, float, float, float, float]
+
+
+def why_no_power(robot_mode: int) -> str:
+    """Return why a robot in an RTDE robot_mode cannot move; empty where it is running."""
+    if robot_mode == RUNNING_MODE:
+        return ""
+    words = _MODE_WORDS.get(robot_mode, f"robot mode {robot_mode}")
+    return f"the robot is not running ({words}): power on, release the brakes"
+
+
+def words_of_safety(bits: int) -> str:
+    """Return RTDE's safety_status_bits in the robot's own words."""
+    return ", ".join(word for bit, word in enumerate(_SAFETY_WORDS) if bits >> bit & 1)
+
+
+def safety_stop(bits: int) -> str:
+    """Return the safety stop of RTDE's safety_status_bits in words; empty without one."""
+    if bits & _EMERGENCY:
+        return f"the emergency stop is pressed ({words_of_safety(bits)})"
+    return f"the robot made a protective stop ({words_of_safety(bits)})" if bits & _PROTECTIVE else ""
 
 
 class Refusal(Enum):
@@ -123,11 +149,6 @@ class UrState:
     def emergency_stop(self) -> bool:
         """Whether an emergency stop is active."""
         return bool(self.safety_bits & _EMERGENCY)
-
-    @property
-    def safety_words(self) -> str:
-        """The state of the safety system in the robot's own words."""
-        return ", ".join(word for bit, word in enumerate(_SAFETY_WORDS) if self.safety_bits >> bit & 1)
 
     def pack(self) -> bytes:
         """Return the message."""

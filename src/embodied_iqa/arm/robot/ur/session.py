@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from embodied_iqa.arm.emulator.registers import ACKNOWLEDGE_REGISTER, WORLD_TIME_REGISTER
-from embodied_iqa.arm.robot.ur.messages import Command, Request, UrFlags, UrState
+from embodied_iqa.arm.robot.ur.messages import Command, Request, UrFlags, UrState, why_no_power
 from embodied_iqa.arm.robot.ur.options import SessionOptions
 from embodied_iqa.arm.robot.ur.silence import Silence
 from embodied_iqa.base.clock import MONOTONIC, Clock
@@ -27,7 +27,6 @@ _KICK_S = 0.02
 _POLL_S = 0.002
 _DASHBOARD_MS = 1000
 _PLAYING = 2
-_RUNNING_MODE = 7
 _LATEST_END = 2.5
 """So many periods after a refused target the program counts as ended, even where states say that it plays."""
 _IN_USE = "input registers are already in use"
@@ -240,9 +239,8 @@ class UrSession:
     def _require_running(self) -> None:
         if reason := self._safety_stop(_UNLOCK_FIRST):
             raise RuntimeError(reason)
-        mode = self._receive.getRobotMode()
-        if mode != _RUNNING_MODE:
-            raise RuntimeError(f"the robot is not running (robot mode {mode}): power on, release the brakes")
+        if reason := why_no_power(self._receive.getRobotMode()):
+            raise RuntimeError(reason)
 
     def _start_program(self) -> None:
         if self._started:

@@ -131,7 +131,7 @@ def _page(
         status_of(error),
         state=state,
         version=_version(state),
-        preparing=state.question is not None and state.question.stage is Stage.PREPARE,
+        asked="" if state.question is None else state.question.stage.name.lower(),
         outcomes=OUTCOMES,
         sources=studio.sources.all(),
         judged=sorted(judged, key=lambda item: -item[1].stamp_ns)[:_SHOWN],
@@ -158,7 +158,7 @@ def _answer(studio: Studio, judge: RunJudge, state: JudgingState, form: Form) ->
     seen = form.number("stage"), form.number("run")
     if question is None or seen != (int(question.stage), question.run_index):
         raise ConflictError("this question is not open any more: it was answered, or the trial has ended")
-    if question.stage is Stage.PREPARE:
+    if question.stage is not Stage.JUDGE:
         _send(judge, question, Answer(True, form.text("do") == "end", form.text("note")))
         return
     source = _folder(studio, form.text("folder"))

@@ -1,0 +1,195 @@
+"""After a stop a real arm is armed only once a person has answered a question that names the stop."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from test_trial_attended import ATTENDED, AttendedWorld, outcomes
+from trial_world import FakeWorld, done_after
+
+from embodied_iqa.models.scoring.execution_score import Outcome
+from embodied_iqa.runs.trial.attendance import ANSWERS, Question, question_text, unanswered
+from embodied_iqa.runs.trial.protocol import ArmSeen, AskPerson, Command, Reply, ReturnToStart, Stage
+from embodied_iqa.runs.trial.stop_guard import StopGuard
+
+PRESSED = "the emergency stop is pressed (robot emergency stopped)"
+OFF = "the robot is not running (power off): power on, release the brakes"
+ONE_RUN = replace(ATTENDED, distortions=())
+
+
+def pressed() -> StopGuard:
+    guard = StopGuard()
+    guard.see_status("emergency stop", PRESSED, 10.0)
+    guard.see_fault(PRESSED, 10.1)
+    return guard
+
+
+def test_a_stop_is_answered_after_its_release_by_an_answer_that_names_it() -> None:
+    guard = pressed()
+    guard.ask(PRESSED, 11.0)
+    guard.answer(12.0)
+    assert guard.stopped == PRESSED, "it is still pressed"
+    guard.see_fault(OFF, 13.0)
+    guard.answer(14.0)
+    assert guard.stopped == PRESSED, "it is released, but the brakes are on"
+    guard.see_fault("", 15.0)
+    assert guard.stopped == PRESSED, "power alone does not answer"
+    guard.answer(16.0)
+    assert guard.stopped == ""
+
+
+@pytest.mark.parametrize("named", ["", "the tool is 40 mm from the start"])
+def test_a_question_that_does_not_name_the_stop_does_not_answer_it(named: str) -> None:
+    guard = pressed()
+    guard.see_fault("", 11.0)
+    guard.ask(named, 12.0)
+    guard.answer(13.0)
+    assert guard.stopped == PRESSED
+
+
+def test_a_stop_while_a_person_is_asked_is_not_answered_by_that_question() -> None:
+    guard = StopGuard()
+    guard.ask("", 1.0)
+    guard.see_fault(OFF, 2.0)
+    guard.see_fault("", 3.0)
+    guard.answer(4.0)
+    assert guard.stopped == OFF
+
+
+def test_another_stop_after_the_question_asks_anew() -> None:
+    guard = pressed()
+    guard.see_fault("", 11.0)
+    guard.ask(PRESSED, 12.0)
+    guard.see_fault(OFF, 13.0)
+    guard.see_fault("", 14.0)
+    guard.answer(15.0)
+    assert guard.stopped == OFF
+    guard.ask(OFF, 16.0)
+    guard.answer(17.0)
+    assert guard.stopped == ""
+
+
+def test_a_status_that_repeats_an_answered_stop_is_no_new_one_until_the_arm_was_armed() -> None:
+    guard = pressed()
+    guard.see_fault("", 11.0)
+    guard.ask(PRESSED, 12.0)
+    guard.answer(13.0)
+    guard.see_status("emergency stop", PRESSED, 13.1)
+    assert guard.stopped == ""
+    guard.see_status("", "", 14.0)
+    guard.see_status("emergency stop", PRESSED, 15.0)
+    assert guard.stopped == PRESSED
+
+
+@pytest.mark.parametrize(
+    ("cause", "needs"),
+    [
+        ("emergency stop", True), ("protective stop", True), ("power lost", True), ("connection lost", True),
+        ("requested", False), ("limit", False), ("contact", False),
+    ],
+)  # fmt: skip
+def test_which_stops_need_an_answer(cause: str, *, needs: bool) -> None:
+    guard = StopGuard()
+    guard.see_status(cause, "why", 1.0)
+    assert bool(guard.stopped) is needs
+
+
+def test_a_refused_arming_is_not_tried_again_without_an_answer() -> None:
+    guard = StopGuard()
+    guard.refuse("the gripper is silent", 1.0)
+    assert guard.stopped == "the gripper is silent"
+    guard.ask("the gripper is silent", 2.0)
+    guard.answer(3.0)
+    assert guard.stopped == ""
+
+
+def test_a_trial_begins_without_the_stops_from_before_it() -> None:
+    guard = StopGuard()
+    guard.refuse("of another trial", 1.0)
+    guard.begin()
+    assert guard.stopped == ""
+
+
+def trips(world: FakeWorld) -> list[object]:
+    return [ArmSeen(world.now_ns, moving=False, emergency_stop=True, reason=PRESSED)]
+
+
+def recover_questions(world: AttendedWorld) -> list[AskPerson]:
+    return [question for question in world.asked if question.stage is Stage.RECOVER]
+
+
+class JudgedStop(AttendedWorld):
+    """Stopped from the first judgement on, until the second question of the way back is answered."""
+
+    def reply(self, command: Command) -> Reply:
+        found = super().reply(command)
+        is_judged = any(question.stage is Stage.JUDGE for question in self.asked)
+        return replace(found, stopped=PRESSED if is_judged and len(recover_questions(self)) < 2 else "")
+
+
+def test_the_way_back_after_a_stop_waits_for_an_answer_after_the_release() -> None:
+    world = JudgedStop(plan=ONE_RUN, on_tick=trips).play()
+    assert outcomes(world) == [Outcome.EMERGENCY_STOP]
+    questions = recover_questions(world)
+    assert [(one.run_index, one.problem) for one in questions] == 2 * [(0, PRESSED)]
+    kinds = world.kinds()
+    assert kinds.count("ReturnToStart") == 1
+    assert kinds.index("ReturnToStart") > max(i for i, kind in enumerate(kinds) if kind == "AskPerson")
+    assert world.finish is not None
+    assert world.finish.ok
+
+
+def test_a_stop_on_the_way_back_is_asked_about_before_the_arm_goes_on() -> None:
+    class Stopped(AttendedWorld):
+        def reply(self, command: Command) -> Reply:
+            found = super().reply(command)
+            if isinstance(command, ReturnToStart) and not recover_questions(self):
+                return Reply(command, ok=False, message="the arm has stopped", stopped=PRESSED)
+            return found
+
+    world = Stopped(plan=ONE_RUN, on_tick=done_after(1.0)).play()
+    assert [question.problem for question in recover_questions(world)] == [PRESSED]
+    assert world.kinds().count("ReturnToStart") == 2
+
+
+@pytest.mark.parametrize("message", ["given up", unanswered(Stage.RECOVER, 60.0)])
+@pytest.mark.parametrize("runs", [1, 3])
+def test_no_answer_after_a_stop_ends_the_trial_without_motion(message: str, runs: int) -> None:
+    def answer(asked: AskPerson) -> Reply:
+        return Reply(asked, ok=asked.stage is not Stage.RECOVER, yes=True, message=message)
+
+    plan = ONE_RUN if runs == 1 else ATTENDED
+    world = JudgedStop(plan=plan, on_tick=trips, answer=answer).play()
+    kinds = world.kinds()
+    ended = kinds.index("MarkRunEnd")
+    assert not {"ReturnToStart", "Rearm"} & set(kinds[ended:])
+    assert world.finish is not None
+    assert world.finish.ok is (runs == 1), "all runs have ended"
+    told = world.state.remarks if runs == 1 else (world.finish.message,)
+    assert [words for words in told if message in words]
+
+
+def test_a_stop_before_a_run_is_named_by_the_question_that_is_asked_again() -> None:
+    class Stopped(AttendedWorld):
+        def reply(self, command: Command) -> Reply:
+            found = super().reply(command)
+            return replace(found, stopped=PRESSED if len(self.asked) == 1 else "")
+
+    world = Stopped(plan=ONE_RUN, on_tick=done_after(1.0)).play()
+    prepared = [question.problem for question in world.asked if question.stage is Stage.PREPARE]
+    assert prepared == ["", PRESSED]
+    assert world.kinds().count("CheckStart") == 1, "the first answer does not count"
+
+
+def test_the_question_names_the_stop_and_says_what_moves_when() -> None:
+    text = question_text(Question(Stage.RECOVER, 0, 1, PRESSED))
+    assert text.startswith(f"The arm was stopped: {PRESSED}\n")
+    assert "after your answer the arm moves back to its start. Clear?" in text
+    assert list(ANSWERS[Stage.RECOVER]) == ["clear", "give-up"]
+
+
+def test_who_does_not_answer_after_a_stop_reads_how_to_go_on() -> None:
+    assert unanswered(Stage.JUDGE, 60.0) == "no answer within 60 s (judge)"
+    words = "the arm stays where it was stopped: see that it is clear, then start the trial again"
+    assert unanswered(Stage.RECOVER, 60.0) == f"no answer within 60 s (recover); {words}"
