@@ -65,14 +65,19 @@ class Bench:
             message.header.stamp = time_of(self.stamp_ns)
             publisher.publish(message)
         for view in self.views:
+            its_ns = self.stamp_of(view)
             info = camera_info_of(Intrinsics(64, 48, 50.0, 50.0, 31.5, 23.5))
             pose = PoseStamped(pose=pose_of(np.eye(4)))
             for message, publisher in ((info, self.infos[view]), (pose, self.cameras[view])):
-                message.header.stamp = time_of(self.stamp_ns)
+                message.header.stamp = time_of(its_ns)
                 publisher.publish(message)
             for topic in TOPICS:
                 rgb = self.image(view, topic)
-                self.images[view, topic].publish(image_to_cdr(rgb, self.stamp_ns, str(view)))
+                self.images[view, topic].publish(image_to_cdr(rgb, its_ns, str(view)))
+
+    def stamp_of(self, _view: View) -> int:
+        """The stamp of a camera's image in the present frame."""
+        return self.stamp_ns
 
     def T_tool(self) -> np.ndarray:
         """The tool at the present stamp."""

@@ -116,6 +116,7 @@ class Recorder:
         path: Of the file.
         views: The cameras; answers and decisions are of the first one.
         skip: ``(run, frame, view)`` of images that are left out.
+        offsets_ns: How much later than that of the frame the stamp of a camera's image is.
         poses: Factor on all numbers of the camera's pose, by ``(run, frame, view)``: 0 makes it invalid, NaN
             unknown; None leaves the pose out.
         unjudged: ``(run, frame, view)`` of images that the gate lost.
@@ -124,6 +125,7 @@ class Recorder:
     path: Path
     views: tuple[View, ...] = VIEWS
     skip: Sequence[tuple[int, int, View]] = ()
+    offsets_ns: Mapping[View, int] = field(default_factory=dict)
     poses: Mapping[tuple[int, int, View], float | None] = field(default_factory=dict)
     late: Mapping[tuple[int, int, View], int] = field(default_factory=dict)
     unjudged: Sequence[tuple[int, int, View]] = ()
@@ -167,8 +169,11 @@ class Recorder:
             **fields,
         )
 
+    def stamp_of(self, view: View, run: int, frame: int) -> int:
+        return stamp_ns(run, frame) + self.offsets_ns.get(view, 0)
+
     def camera(self, view: View, run: int, frame: int, *, pose_late: bool) -> NDArray[np.uint8]:
-        stamp, topic = stamp_ns(run, frame), f"/camera/{view}"
+        stamp, topic = self.stamp_of(view, run, frame), f"/camera/{view}"
         k = [60.0, 0.0, 31.5, 0.0, 60.0, 23.5, 0.0, 0.0, 1.0]
         self.send(f"{topic}/camera_info", "sensor_msgs/msg/CameraInfo", stamp, k=k, width=64, height=48)
         rgb = image(view, frame, run)
@@ -230,7 +235,7 @@ class Recorder:
             stamp,
             view=str(self.views[0]),
             other_views=[str(view) for view in self.views[1:]],
-            other_stamps=[self.types.time(stamp) for _ in self.views[1:]],
+            other_stamps=[self.types.time(stamp + self.offsets_ns.get(view, 0)) for view in self.views[1:]],
             source=int(source),
             sequence=self.sequence,
             step=1,
@@ -250,10 +255,11 @@ class Recorder:
     def frame(self, run: int, frame: int, spec: DistortionSpec | None, *, decides: bool) -> None:
         stamp, distorter = stamp_ns(run, frame), FrameDistorter(spec, start_ns(run))
         raw = {view: self.camera(view, run, frame, pose_late=frame % 2 == 1) for view in self.views}
-        distorted = {view: distorter.apply(rgb, view, stamp) for view, rgb in raw.items()}
+        stamps = {view: self.stamp_of(view, run, frame) for view in self.views}
+        distorted = {view: distorter.apply(rgb, view, stamps[view]) for view, rgb in raw.items()}
         for view in self.views:
             if (run, frame, view) not in self.unjudged:
-                self.verdict(view, stamp, distorted[view])
+                self.verdict(view, stamps[view], distorted[view])
         if frame == 0:
             self.answer(raw[self.views[0]], Source.RAW, stamp)
             self.answer(distorted[self.views[0]], Source.DISTORTED, stamp)
@@ -303,7 +309,8 @@ def write_trial(
         for frame in range(4):
             recorder.frame(run, frame, spec, decides=frame in {0, 2})
         end = {"outcome": 1, "reason": "done", "x": 0.4 + 0.1 * run, "frames_published": 8}
-        recorder.event(3, run, stamp_ns(run, 3), None, **end)
+        last_ns = max(recorder.stamp_of(view, run, 3) for view in recorder.views)
+        recorder.event(3, run, last_ns, None, **end)
         recorder.send(
             "/arm/tool_pose", "geometry_msgs/msg/PoseStamped", stamp_ns(run, 1), pose=recorder.pose()
         )

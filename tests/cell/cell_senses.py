@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -19,7 +19,7 @@ from embodied_iqa.base.errors import UserError
 from embodied_iqa.data.recording.trial_record import ChunkRecord
 from embodied_iqa.imaging.distortions import DistortionSpec
 from embodied_iqa.imaging.images.assembler import FrameAssembler, Source
-from embodied_iqa.imaging.images.frame import Intrinsics, View
+from embodied_iqa.imaging.images.frame import Frame, Intrinsics, View
 from embodied_iqa.imaging.images.state_history import StateHistory
 from embodied_iqa.live.ros.late_count import LateCount
 from embodied_iqa.models.subjects.inference import Outcome, OutcomeKind, attempt
@@ -242,16 +242,18 @@ class Policy(Actor):
         frames = {} if frame is None else {View.TOP: frame}
         if thinks_ns > deadline_ns:
             late: Outcome[ActionChunk] = Outcome(OutcomeKind.LATE, latency_ms=deadline_ns / MS_NS)
-            self.after(deadline_ns, partial(self._answered, request, late))
+            self.after(deadline_ns, partial(self._answered, request, late, frames))
             return
         outcome = attempt(partial(act, self.vla, request, frames))
         outcome = replace(outcome, latency_ms=0.0, model_ms=0.0)
-        self.after(thinks_ns, partial(self._answered, request, outcome))
+        self.after(thinks_ns, partial(self._answered, request, outcome, frames))
 
-    def _answered(self, request: DecisionRequest, outcome: Outcome[ActionChunk]) -> None:
+    def _answered(
+        self, request: DecisionRequest, outcome: Outcome[ActionChunk], frames: Mapping[View, Frame]
+    ) -> None:
         if not self.desk.close(request):
             return
-        record = chunk_record(self.vla.info, request, outcome)
+        record = chunk_record(self.vla.info, request, outcome, frames)
         self.desk.came_to(record)
         if record.source is Source.DISTORTED:
             self._journal.decided(record.sequence, record.stamp_ns, self._from_ns)

@@ -84,7 +84,7 @@ def headless(vla: Vla, held: ChunkRecord, again_ns: int, *, refuses: bool) -> li
 
     def decide(stamp_ns: int) -> tuple[ChunkRecord, ChunkRecord]:
         cameras.take(SNAPSHOT, stamp_ns)
-        decided = policy.decide([stamp_ns], deciding=False)
+        decided = policy.decide([(stamp_ns, frozenset())], deciding=False)
         assert decided is not None
         return decided
 

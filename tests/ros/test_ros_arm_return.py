@@ -316,9 +316,7 @@ def test_a_real_arm_that_refuses_to_arm_is_asked_once_for_each_answer() -> None:
 
 def test_a_stop_on_the_way_back_comes_with_its_reply() -> None:
     arm = RealArm()
-    stopped = ArmStatus(
-        state=ArmStatus.STATE_STOPPED, stop_cause="protective stop", reason="it hit"
-    )
+    stopped = ArmStatus(state=ArmStatus.STATE_STOPPED, stop_cause="protective stop", reason="it hit")
     arm.bench.wires.listeners["arm/status"](stopped)
     assert arm.commands._with_stop(Reply(None, ok=False)).stopped == "it hit"
 

@@ -115,7 +115,7 @@ class Script:
         graph = self.bench.graph
         self._statuses = graph.publisher(StatusMessage, "/arm/status", EVENT)
         self._leases = graph.publisher(LeaseMessage, "/gate/lease", STATE)
-        self._cameras, self._stamps_ns = headless_cameras(), []
+        self._cameras, self._arrived = headless_cameras(), []
         parameters = resolve((), self.horizon).vla_node
         self._policy = HeadlessPolicy(self.vla, parameters, self._cameras)
 
@@ -132,10 +132,10 @@ class Script:
         for view in VIEWS:
             self.tape.frame(view, stamp_ns, image(view, stamp_ns))
         self._cameras.take(SNAPSHOT, stamp_ns)
-        self._stamps_ns.append(stamp_ns)
+        self._arrived.append((stamp_ns, frozenset()))
         self._report(stamp_ns)
         self._policy.take_report(self._arm(stamp_ns))
-        self.headless += self._policy.decide(self._stamps_ns, deciding=False) or ()
+        self.headless += self._policy.decide(self._arrived, deciding=False) or ()
         if decides:
             self.await_decision(stamp_ns)
         return stamp_ns
@@ -166,7 +166,7 @@ class Script:
         self._leases.publish(
             LeaseMessage(header=header_of(stamp_ns), view="top", verdict=int(verdict), judged=int(verdict))
         )
-        self.headless += self._policy.decide(self._stamps_ns, deciding=False) or ()
+        self.headless += self._policy.decide(self._arrived, deciding=False) or ()
 
     def _arm(self, stamp_ns: int) -> ArmReport:
         measured = ArmState(stamp_ns, np.zeros(6), np.zeros(6), GripperState(0.25))

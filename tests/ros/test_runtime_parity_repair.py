@@ -96,7 +96,7 @@ def decided_headless(vla: Vla, cameras: HeadlessCameras, stamp_ns: int) -> dict[
     policy.set_task(TASK, stamp_ns)
     measured = ArmState(stamp_ns, np.zeros(6), np.zeros(6), GripperState(0.25))
     policy.take_report(ArmReport(measured, ArmStatus(ArmMode.IDLE), False, None, None, 0, 0, T_TOOL))
-    decided = policy.decide([stamp_ns], deciding=False)
+    decided = policy.decide([(stamp_ns, frozenset())], deciding=False)
     assert decided is not None
     return {chunk.source: chunk for chunk in decided}
 

@@ -91,6 +91,10 @@ class ChunkRecord:
     joints_rad: NDArray[np.float64] | None = None
     other_frames: tuple[tuple[View, int], ...] = ()
 
+    def stamp_of(self, view: View) -> int:
+        """Return the stamp of a camera's image; recordings of earlier versions have one for all."""
+        return dict(self.other_frames).get(view, self.stamp_ns)
+
     @property
     def is_decision(self) -> bool:
         """Whether the subject decided: it did not fail, and its increments are finite."""

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.imaging.images.frame import Frame, Intrinsics, View
+from embodied_iqa.imaging.images.pairing import Arrived
 
 
 class Source(IntEnum):
@@ -39,6 +40,7 @@ class FrameAssembler:
         self._lock = threading.RLock()
         self._parts: dict[View, OrderedDict[int, _Parts]] = {}
         self._intrinsics: dict[View, Intrinsics | None] = {}
+        self._forgotten_ns: dict[View, int] = {}
         self.dropped = 0
 
     def add_intrinsics(self, view: View, intrinsics: Intrinsics | None) -> None:
@@ -84,10 +86,28 @@ class FrameAssembler:
         with self._lock:
             return sorted(self._parts.get(view, ()))
 
+    def arrived(self, view: View, *sources: Source) -> Arrived:
+        """Return the stamps of a view: all, with the newest that was dropped, and those of whole frames.
+
+        Args:
+            view: The camera.
+            sources: Images that a whole frame has.
+        """
+        with self._lock:
+            kept = self._parts.get(view, OrderedDict())
+            known = {*kept, self._forgotten_ns[view]} if view in self._forgotten_ns else {*kept}
+            whole = {
+                stamp_ns
+                for stamp_ns, parts in kept.items()
+                if view in self._intrinsics and parts.has_pose and parts.images.keys() >= {*sources}
+            }
+        return Arrived(sorted(known), whole)
+
     def clear(self) -> None:
         """Drop every frame; keep the intrinsics."""
         with self._lock:
             self._parts.clear()
+            self._forgotten_ns.clear()
 
     def _at(self, view: View, stamp_ns: int) -> _Parts:
         kept = self._parts.setdefault(view, OrderedDict())
@@ -96,5 +116,6 @@ class FrameAssembler:
             while len(kept) > self._capacity:
                 oldest = min(kept)
                 gone = kept.pop(oldest)
+                self._forgotten_ns[view] = max(oldest, self._forgotten_ns.get(view, oldest))
                 self.dropped += not gone.has_pose or not gone.images
         return kept.get(stamp_ns, _Parts())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 
 import numpy as np
@@ -19,8 +19,9 @@ from embodied_iqa.base.kinematics import TOOL_2F140_M, Kinematics, tool_along_z
 from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.data.recording.trial_record import ChunkRecord
 from embodied_iqa.imaging.images.assembler import Source
-from embodied_iqa.imaging.images.frame import parse_view
+from embodied_iqa.imaging.images.frame import Frame, View, parse_view
 from embodied_iqa.imaging.images.message_geometry import matrix_from_pose
+from embodied_iqa.imaging.images.pairing import Arrived, missing_pair, paired_stamps
 from embodied_iqa.imaging.images.state_history import StateHistory
 from embodied_iqa.live.ros.conversion import (
     chunk_to_msg,
@@ -187,12 +188,11 @@ class VlaNode(ManagedNode[VlaParameters]):
         self._consider()
 
     def _set_task(self, request: SetTask.Request, response: SetTask.Response) -> SetTask.Response:
-        if not self.active:
+        if not self.active or self._subject is None:
             response.message = "vla_node is not active"
             return response
-        if request.task and not self._whole_stamps():
-            views = () if self._subject is None else self._subject.info.views
-            response.message = f"the policy waits for images of {' and '.join(views)} with one stamp"
+        if request.task and not self._pairs():
+            response.message = missing_pair(self._arrived(), self.config.policy.pairing_tolerance_ns)
             return response
         try:
             if request.task:
@@ -219,7 +219,8 @@ class VlaNode(ManagedNode[VlaParameters]):
         subject, frames = self._subject, self._input
         if not self.active or subject is None or frames is None or self._desk.is_busy:
             return
-        stamp_ns = self._desk.choose(self._whole_stamps())
+        pairs = self._pairs()
+        stamp_ns = self._desk.choose(list(pairs))
         tool = None if stamp_ns is None else self._tool_at(stamp_ns)
         if stamp_ns is None or tool is None:
             return
@@ -228,12 +229,15 @@ class VlaNode(ManagedNode[VlaParameters]):
         info = subject.info.at_turn(turn)
         questions = self._desk.ask(stamp_ns, matrix_from_pose(pose), gripper, self._joints_at(stamp_ns))
         for place, request in enumerate(questions, start=1):
-            found = {view: frames.frames.frame(view, request.source, stamp_ns) for view in info.views}
+            found = {
+                view: frames.frames.frame(view, request.source, its_ns)
+                for view, its_ns in pairs[stamp_ns].items()
+            }
             seen = {view: frame for view, frame in found.items() if frame is not None}
             start = partial(
                 self._inference.start,
                 partial(act, subject, request, seen, turn),
-                partial(self._answered, request, pose, info),
+                partial(self._answered, request, pose, info, seen),
                 deadline_s=place * self.config.answer_deadline_s,
                 key=request.source,
             )
@@ -243,7 +247,12 @@ class VlaNode(ManagedNode[VlaParameters]):
                 start()
 
     def _answered(
-        self, request: DecisionRequest, pose: Pose, info: SubjectInfo, outcome: Outcome[Chunk]
+        self,
+        request: DecisionRequest,
+        pose: Pose,
+        info: SubjectInfo,
+        seen: Mapping[View, Frame],
+        outcome: Outcome[Chunk],
     ) -> None:
         """Publish a decision, unless the run that it belongs to is over.
 
@@ -253,11 +262,10 @@ class VlaNode(ManagedNode[VlaParameters]):
             return
         if outcome.result is None:
             self.get_logger().error(f"{info.name} failed: {outcome.reason}")
-        record = chunk_record(info, request, outcome)
+        record = chunk_record(info, request, outcome, seen)
         self._outputs[record.source].publish(_message_of(record, request.task, pose))
         self._desk.came_to(record)
-        stamps_ns = self._whole_stamps()
-        newest_ns = stamps_ns[-1] if stamps_ns else record.stamp_ns
+        newest_ns = max(self._pairs(), default=record.stamp_ns)
         self._desk.published(newest_ns)
         if request.source is Source.DISTORTED and self._reference is not None:
             (raw, start), self._reference = self._reference, None
@@ -265,16 +273,19 @@ class VlaNode(ManagedNode[VlaParameters]):
                 start()
         self._consider()
 
-    def _whole_stamps(self) -> list[int]:
-        """Return the stamps with a raw and a distorted frame of every camera of the policy, oldest first."""
+    def _pairs(self) -> dict[int, dict[View, int]]:
+        """Return the stamps of the images, raw and distorted, of each possible decision: `paired_stamps`."""
         if self._subject is None or self._input is None:
-            return []
+            return {}
+        tolerance_ns = self.config.policy.pairing_tolerance_ns
+        return paired_stamps(self._arrived(), tolerance_ns, self._desk.state.from_ns)
+
+    def _arrived(self) -> dict[View, Arrived]:
+        """Return what has arrived of every camera of the policy."""
+        if self._subject is None or self._input is None:
+            return {}
         views, frames = self._subject.info.at_turn(self._desk.state.turn).views, self._input.frames
-        return [
-            stamp_ns
-            for stamp_ns in frames.stamps_ns(views[0])
-            if all(frames.frame(view, source, stamp_ns) is not None for view in views for source in Source)
-        ]
+        return {view: frames.arrived(view, *Source) for view in views}
 
 
 def _message_of(record: ChunkRecord, task: str, pose: Pose) -> ActionChunk:

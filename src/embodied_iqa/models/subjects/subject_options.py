@@ -10,6 +10,7 @@ from typing import Final
 from embodied_iqa.base.clock import MONOTONIC, Clock
 from embodied_iqa.base.config import ranged
 from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.imaging.images.frame import View, parse_view
 from embodied_iqa.models.subjects.alternative_names import OR
 from embodied_iqa.models.subjects.catalogue import StatisticsKind
@@ -154,6 +155,8 @@ class PolicyOptions:
     Attributes:
         convention: Action convention, see docs/reference/action-conventions.md.
         views: Its cameras, separated by commas: an outside camera first, then the wrist.
+        pairing_tolerance_s: How far the stamps of its images may be from that of its first camera's image
+            [s]; 0: equal stamps only. Where no source sets it, 0 in the simulated cell.
         version: Version of the policy; changes whenever its answers can change.
         statistics: File with the statistics of its training data, if the server does not un-normalise.
         statistics_key: Data set in that file.
@@ -166,6 +169,7 @@ class PolicyOptions:
 
     convention: str = ""
     views: str = ""
+    pairing_tolerance_s: float = ranged(0.05, 0.0, 1.0)
     version: str = ""
     statistics: str = ""
     statistics_key: str = ""
@@ -174,6 +178,11 @@ class PolicyOptions:
     seed: int = ranged(0, 0, 2**31 - 1)
     denoising_steps: int = ranged(0, 0, 1000)
     acts: Acts = Acts.WHEN_SEEN
+
+    @property
+    def pairing_tolerance_ns(self) -> int:
+        """The tolerance in nanoseconds."""
+        return round(self.pairing_tolerance_s * SECOND_NS)
 
     @property
     def named_views(self) -> tuple[View, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -14,6 +14,7 @@ from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.imaging.distortions.image import checked
 from embodied_iqa.imaging.images.frame import Frame, View
+from embodied_iqa.imaging.images.pairing import nearest_ns
 from embodied_iqa.imaging.images.stored_images import Frames, StoredImage, UnreadableImage
 from embodied_iqa.runs.offline.rescoring_plan import RescoringPlan
 
@@ -47,8 +48,19 @@ class Moment:
         }
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Anchor:
+    stamp_ns: int
+    rgb: NDArray[np.uint8]
+    task: str | None
+
+
 class Moments:
-    """The moments of a source that are rescored, in one pass; keeps two images of each camera.
+    """The moments of a source that are rescored, in one pass.
+
+    Each camera gives its image of the nearest stamp, as in a trial (see `images.pairing`). A moment waits
+    until every camera has shown an image as new as its own, or until the time in which one belongs to it has
+    passed: the images of that time are in memory.
 
     Args:
         frames: The source.
@@ -61,72 +73,84 @@ class Moments:
 
     def __init__(self, frames: Frames, plan: RescoringPlan, lost: Counter[str]) -> None:
         self._frames, self._plan, self._lost = frames, plan, lost
+        self._newest_ns: dict[View, int] = {}
+        self._waiting: deque[_Anchor] = deque()
+        self._others: dict[View, dict[int, NDArray[np.uint8]]] = {}
+        self._number = 0
         self.seen: dict[str, None] = {}
 
     def each(self, progress: Callable[[int], None]) -> Iterator[Moment]:
-        """Iterate over the moments.
+        """Iterate over the moments; to be called once.
 
         Args:
             progress: Called with the number of images read, after each.
         """
         first, *others = self._plan.cameras.values()
-        newest: dict[View, tuple[int, NDArray[np.uint8]]] = {}
-        next_ns, number = None, 0
-        for done, image in enumerate(self._images(), start=1):
+        self._others = {view: {} for view in others}
+        next_ns = None
+        for done, image in enumerate(self._frames.images(tuple(self._plan.cameras)), start=1):
             progress(done)
-            fault = self._fault(image, newest)
+            fault = self._fault(image)
             if isinstance(image, UnreadableImage) or image.stamp_ns is None or fault:
                 self._lost[f"left out: {fault}"] += 1
                 continue
             view, stamp_ns = self._plan.cameras[image.topic], image.stamp_ns
-            newest[view] = stamp_ns, image.rgb
-            task = self._plan.task_of(image)
-            if task and view == first:
-                self.seen[task] = None
-            if view != first or (next_ns is not None and stamp_ns < next_ns):
-                continue
-            next_ns = stamp_ns + round(self._plan.every_s * SECOND_NS)
-            far = [
-                one for one in others if one not in newest or abs(stamp_ns - newest[one][0]) > _TOGETHER_NS
-            ]
-            if far:
+            self._newest_ns[view] = stamp_ns
+            if view != first:
+                self._others[view][stamp_ns] = image.rgb
+            else:
+                task = self._plan.task_of(image)
+                if task:
+                    self.seen[task] = None
+                if next_ns is None or stamp_ns >= next_ns:
+                    next_ns = stamp_ns + round(self._plan.every_s * SECOND_NS)
+                    self._waiting.append(_Anchor(stamp_ns, image.rgb, task))
+            yield from self._settled(first)
+        yield from self._settled(first, at_end=True)
+
+    def _settled(self, first: View, *, at_end: bool = False) -> Iterator[Moment]:
+        """Yield the moments of which no nearer image can come, and forget what belongs to none."""
+        while self._waiting:
+            anchor, now_ns = self._waiting[0], max(self._newest_ns.values())
+            may_come = any(self._newest_ns.get(view, -1) < anchor.stamp_ns for view in self._others)
+            if may_come and now_ns <= anchor.stamp_ns + _TOGETHER_NS and not at_end:
+                break
+            self._waiting.popleft()
+            moment = self._moment(first, anchor)
+            if moment is not None:
+                yield moment
+        oldest_ns = self._waiting[0].stamp_ns if self._waiting else max(self._newest_ns.values(), default=0)
+        for images in self._others.values():
+            for stamp_ns in [one_ns for one_ns in images if one_ns < oldest_ns - _TOGETHER_NS]:
+                del images[stamp_ns]
+
+    def _moment(self, first: View, anchor: _Anchor) -> Moment | None:
+        taken_ns = {first: anchor.stamp_ns}
+        for view, images in self._others.items():
+            near_ns = nearest_ns(anchor.stamp_ns, list(images), _TOGETHER_NS)
+            if near_ns is None:
                 within_s = _TOGETHER_NS / SECOND_NS
-                self._lost[f"left out: no image of camera {far[0]} within {within_s:g} s"] += 1
-                continue
-            if not task:
-                self._lost["left out: an image without a task"] += 1
-                continue
-            views = (first, *others)
-            images = {one: newest[one][1] for one in views}
-            yield Moment(number, task, stamp_ns, images, {one: newest[one][0] for one in views})
-            number += 1
+                self._lost[f"left out: no image of camera {view} within {within_s:g} s"] += 1
+                return None
+            taken_ns[view] = near_ns
+        if not anchor.task:
+            self._lost["left out: an image without a task"] += 1
+            return None
+        seen = {
+            view: anchor.rgb if view == first else self._others[view][its_ns]
+            for view, its_ns in taken_ns.items()
+        }
+        self._number += 1
+        return Moment(self._number - 1, anchor.task, anchor.stamp_ns, seen, taken_ns)
 
-    def _images(self) -> Iterator[StoredImage | UnreadableImage]:
-        """Iterate over the images; of one stamp, that of the camera that sets the pace comes last."""
-        cameras = tuple(self._plan.cameras)
-        together: dict[str, StoredImage] = {}
-        for image in self._frames.images(cameras):
-            if isinstance(image, UnreadableImage):
-                yield image
-                continue
-            if image.topic in together or any(one.stamp_ns != image.stamp_ns for one in together.values()):
-                yield from sorted(together.values(), key=lambda one: one.topic == cameras[0])
-                together.clear()
-            together[image.topic] = image
-        yield from sorted(together.values(), key=lambda one: one.topic == cameras[0])
-
-    def _fault(
-        self,
-        image: StoredImage | UnreadableImage,
-        newest: Mapping[View, tuple[int, NDArray[np.uint8]]],
-    ) -> str:
+    def _fault(self, image: StoredImage | UnreadableImage) -> str:
         """Return why an image cannot be used; empty if it can."""
         if isinstance(image, UnreadableImage):
             return str(image.error)
         if image.stamp_ns is None or (image.stamp_ns <= 0 and self._frames.kind == "recording"):
             return f"an image of {image.topic or self._frames.path} has no stamp"
         view = self._plan.cameras[image.topic]
-        if view in newest and image.stamp_ns <= newest[view][0]:
+        if view in self._newest_ns and image.stamp_ns <= self._newest_ns[view]:
             return f"an image of {image.topic or view} is no newer than one before"
         try:
             checked(image.rgb)

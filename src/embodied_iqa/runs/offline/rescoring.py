@@ -107,7 +107,11 @@ class Rescorer:
         self._distorters = {run.index: run.distorter for run in self.live.runs}
         self._gatekeeper = Gatekeeper(subjects.judge, subjects.gate)
         self._frames = FrameAssembler(4 * self._KEPT)  # a view waits for the poses of another
-        self._wanted = self._decision_stamps()
+        self._wanted = self._decision_images()
+        self._asked: dict[tuple[View, int], list[int]] = defaultdict(list)
+        for asked_ns, images in self._wanted.items():
+            for wanted in images:
+                self._asked[wanted].append(asked_ns)
         self._repaired: dict[tuple[int, View], NDArray[np.uint8]] = {}
         self._invalid_poses: set[tuple[View, int]] = set()
         self._given_up: set[tuple[View, int]] = set()
@@ -125,7 +129,7 @@ class Rescorer:
         for done, (run, view, image) in enumerate(self._images(), start=1):
             self._image(run, view, image)
             progress(done)
-        missing = sorted({stamp for stamp, views in self._wanted.items() if views})
+        missing = sorted({stamp for images in self._wanted.values() for _, stamp in images})
         if missing:
             stamps = ", ".join(map(str, missing[:3])) + (" ..." if len(missing) > 3 else "")
             self._leave_out(
@@ -198,7 +202,7 @@ class Rescorer:
         """
         if (view, stamp) in self._invalid_poses:
             return False
-        if view not in self._wanted.get(stamp, ()):
+        if (view, stamp) not in self._asked:
             return len(waiting) <= self._KEPT // 2
         run, newest = waiting[stamp][0], waiting[max(waiting)][0]
         return run is newest and sum(later > stamp for later in self._pose_stamps[view]) <= self._KEPT
@@ -216,16 +220,17 @@ class Rescorer:
             quality = self._judge(run, view, stamp, distorted)
             self._redone[run.index].verdicts.append(verdict_record(quality))
             repaired = quality.repaired
-        if view in self._wanted.get(stamp, ()):
+        if (view, stamp) in self._asked:
             self._frames.add_image(view, Source.RAW, stamp, rgb)
             self._frames.add_image(view, Source.DISTORTED, stamp, distorted)
             if repaired is not None:
                 self._repaired[stamp, view] = repaired
-            self._wanted[stamp].discard(view)
-            if not self._wanted[stamp]:
-                self._decide(run, stamp)
-                for seen in [key for key in self._repaired if key[0] == stamp]:
-                    del self._repaired[seen]
+                if len(self._repaired) > 4 * self._KEPT:  # their frames are no longer kept
+                    del self._repaired[next(iter(self._repaired))]
+            for asked_ns in self._asked.pop((view, stamp)):
+                self._wanted[asked_ns].discard((view, stamp))
+                if not self._wanted[asked_ns]:
+                    self._decide(self._run_at(asked_ns) or run, asked_ns)
 
     def _judges(self, run: RunRecord) -> bool:
         """Return whether the images of a run get verdicts: with a judge, or as an open gate gives them."""
@@ -290,7 +295,7 @@ class Rescorer:
             live.gripper,
             live.q_rad,
         )
-        frames = {view: self._policy_frame(view, live.source, live.stamp_ns) for view in vla.info.views}
+        frames = {view: self._policy_frame(view, live) for view in vla.info.views}
         again = decide(vla, request, frames)
         return replace(again, view=live.view, subject=live.subject, latency_ms=live.latency_ms)
 
@@ -298,10 +303,11 @@ class Rescorer:
         """Return whether the policy saw repaired images, which nobody can make again."""
         return not self._judges(run) and replace(self._subjects.gate, mode=run.gate_mode).repairs
 
-    def _policy_frame(self, view: View, source: Source, stamp: int) -> Frame:
+    def _policy_frame(self, view: View, live: ChunkRecord) -> Frame:
         """Return what the policy sees: the repaired image where the gate repaired the distorted one."""
-        frame = self._frame(view, source, stamp)
-        repaired = self._repaired.get((stamp, view)) if source is Source.DISTORTED else None
+        stamp = live.stamp_of(view)
+        frame = self._frame(view, live.source, stamp)
+        repaired = self._repaired.get((stamp, view)) if live.source is Source.DISTORTED else None
         return frame if repaired is None else replace(frame, rgb=repaired)
 
     def _frame(self, view: View, source: Source, stamp: int) -> Frame:
@@ -312,16 +318,17 @@ class Rescorer:
             raise _MissingPartError(f"{self._path} lacks a valid part of the {view} frame")
         return frame
 
-    def _decision_stamps(self) -> dict[int, set[View]]:
-        """Return the stamps of answers and decisions, and the views whose images they need."""
-        wanted: dict[int, set[View]] = {}
+    def _decision_images(self) -> dict[int, set[tuple[View, int]]]:
+        """Return camera and stamp of each image that the answers and decisions on a stamp need."""
+        wanted: dict[int, set[tuple[View, int]]] = defaultdict(set)
         vla = self._subjects.vla
         for run in self.live.runs:
             for said in () if self._subjects.vlm is None else run.answers:
-                wanted.setdefault(said.stamp_ns, set()).add(said.view)
+                wanted[said.stamp_ns].add((said.view, said.stamp_ns))
             for chunk, ask in () if vla is None else ((chunk, vla) for chunk in run.chunks):
-                views = ask(chunk.subject).info.views
-                wanted.setdefault(chunk.stamp_ns, set()).update(views)
+                wanted[chunk.stamp_ns] |= {
+                    (view, chunk.stamp_of(view)) for view in ask(chunk.subject).info.views
+                }
         return wanted
 
     def _merge(self, run: RunRecord) -> RunRecord:

@@ -65,7 +65,8 @@ def decide(vla: Vla, request: DecisionRequest, frames: Mapping[View, Frame], tur
         frames: Of the cameras of the policy that decides at this turn.
         turn: See `SubjectInfo.at_turn`.
     """
-    return chunk_record(vla.info.at_turn(turn), request, attempt(partial(act, vla, request, frames, turn)))
+    outcome = attempt(partial(act, vla, request, frames, turn))
+    return chunk_record(vla.info.at_turn(turn), request, outcome, frames)
 
 
 def act(vla: Vla, request: DecisionRequest, frames: Mapping[View, Frame], turn: int = 0) -> ActionChunk:
@@ -142,8 +143,13 @@ def _joints_of(info: SubjectInfo, chunk: ActionChunk, steps: int) -> NDArray[np.
     return joints
 
 
-def chunk_record(info: SubjectInfo, request: DecisionRequest, outcome: Outcome[ActionChunk]) -> ChunkRecord:
-    """Return the record of a decision; without an answer, with status None and no increments."""
+def chunk_record(
+    info: SubjectInfo,
+    request: DecisionRequest,
+    outcome: Outcome[ActionChunk],
+    frames: Mapping[View, Frame],
+) -> ChunkRecord:
+    """Return the record of a decision on frames; without an answer, with status None and no increments."""
     chunk = outcome.result
     return ChunkRecord(
         stamp_ns=request.stamp_ns,
@@ -163,7 +169,7 @@ def chunk_record(info: SubjectInfo, request: DecisionRequest, outcome: Outcome[A
         latency_ms=outcome.latency_ms if chunk is None else outcome.model_ms,
         q_rad=request.q_rad if info.joints_of else None,
         joints_rad=None if chunk is None else chunk.joints_rad,
-        other_frames=tuple((view, request.stamp_ns) for view in info.views[1:]),
+        other_frames=tuple((view, frames[view].stamp_ns) for view in info.views[1:] if view in frames),
     )
 
 

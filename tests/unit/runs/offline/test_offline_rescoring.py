@@ -114,6 +114,17 @@ def test_rescoring_gives_the_live_numbers_of_cameras_with_any_names(tmp_path: Pa
         assert ours.frames_received == 4 * len(OWN_VIEWS)
 
 
+def test_rescoring_finds_the_images_of_cameras_with_stamps_of_their_own(tmp_path: Path) -> None:
+    late_ns = 20_000_000
+    recording = write_trial(tmp_path / "trial.mcap", offsets_ns={View.WRIST: late_ns})
+    rescorer = Rescorer(recording, subjects())
+    record = rescorer.record()
+    assert not rescorer.failures
+    for ours, theirs in zip(record.runs, rescorer.live.runs, strict=True):
+        assert len(ours.chunks) == 4
+        assert_same(ours, theirs)
+
+
 @pytest.mark.parametrize(
     "schedule", ["burst:start=0.1,length=0.06", "ramp:start=0.06,length=0.12", "flicker:period=0.13"]
 )

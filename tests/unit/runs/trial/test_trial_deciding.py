@@ -82,7 +82,7 @@ def test_what_goes_wrong_is_a_record_that_moves_nothing(said: Any, words: str) -
 
 
 def test_an_answer_that_comes_too_late_is_such_a_record_too() -> None:
-    record = chunk_record(INFO, REQUEST, Outcome(OutcomeKind.LATE, latency_ms=1500.0))
+    record = chunk_record(INFO, REQUEST, Outcome(OutcomeKind.LATE, latency_ms=1500.0), {})
     assert (record.status, record.reason, record.latency_ms) == (None, "no answer in 1.5 s", 1500.0)
 
 

@@ -145,7 +145,7 @@ def test_a_new_run_forgets_what_was_due_and_held() -> None:
 
 def answered(desk: DecisionDesk, request: DecisionRequest, newest_ms: int, steps: int = 8) -> ChunkRecord:
     chunk = ActionChunk(ChunkStatus.ACT, np.zeros((steps, 7)), "moves")
-    record = chunk_record(INFO, request, Outcome(OutcomeKind.DONE, chunk))
+    record = chunk_record(INFO, request, Outcome(OutcomeKind.DONE, chunk), {})
     assert desk.close(request)
     desk.came_to(record)
     desk.published(newest_ms * MS)

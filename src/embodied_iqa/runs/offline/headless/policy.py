@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -16,6 +17,7 @@ from embodied_iqa.data.recording.trial_record import ChunkRecord
 from embodied_iqa.imaging.images.assembler import Source
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.imaging.images.message_geometry import as_sent
+from embodied_iqa.imaging.images.pairing import Arrived, paired_stamps
 from embodied_iqa.imaging.images.state_history import StateHistory
 from embodied_iqa.runs.graph.parameters import VlaParameters
 from embodied_iqa.runs.offline.headless.cameras import HeadlessCameras
@@ -39,6 +41,7 @@ class HeadlessPolicy:
         self._decider = Decider(round(config.decide_again_s * SECOND_NS), config.max_chunks, config.horizon)
         self._state = DeciderState()
         self._shows_joints = config.shows_joints
+        self._tolerance_ns = config.policy.pairing_tolerance_ns
         self._tools: StateHistory[tuple[NDArray[np.float64], float, NDArray[np.float64]]] = StateHistory()
 
     @property
@@ -65,11 +68,13 @@ class HeadlessPolicy:
         else:
             self._state = self._decider.passed(self._state, lease.view, lease.frame_stamp_ns)
 
-    def decide(self, stamps_ns: list[int], *, deciding: bool) -> tuple[ChunkRecord, ChunkRecord] | None:
+    def decide(
+        self, arrived: Collection[tuple[int, frozenset[View]]], *, deciding: bool
+    ) -> tuple[ChunkRecord, ChunkRecord] | None:
         """Decide if it is time to.
 
         Args:
-            stamps_ns: Of the images of `cameras` that have arrived, oldest first.
+            arrived: Stamps of images, oldest first, each with the cameras whose image never arrives.
             deciding: Whether a decision is not delivered yet: one of a receding horizon waits for that.
 
         Returns:
@@ -77,7 +82,8 @@ class HeadlessPolicy:
         """
         if deciding and self._decider.is_receding:
             return None
-        stamp_ns = self._decider.choose(self._state, stamps_ns)
+        pairs = self._pairs(arrived)
+        stamp_ns = self._decider.choose(self._state, list(pairs))
         tool = None if stamp_ns is None else self._tools.at(stamp_ns)
         if stamp_ns is None or tool is None:
             return None
@@ -92,9 +98,10 @@ class HeadlessPolicy:
             gripper=tool[1],
             q_rad=tool[2] if self._shows_joints else None,
         )
-        raw = self._decide(request)
-        if any(self._cameras.differs(view, stamp_ns) for view in self.cameras):
-            distorted = self._decide(replace(request, source=Source.DISTORTED))
+        seen = pairs[stamp_ns]
+        raw = self._decide(request, seen)
+        if any(self._cameras.differs(view, its_ns) for view, its_ns in seen.items()):
+            distorted = self._decide(replace(request, source=Source.DISTORTED), seen)
         else:  # the same images: a subject is stateless
             distorted = replace(raw, source=Source.DISTORTED)
         self._state = self._decider.came_to(
@@ -102,9 +109,17 @@ class HeadlessPolicy:
         )
         return raw, distorted
 
-    def _decide(self, request: DecisionRequest) -> ChunkRecord:
+    def _pairs(self, arrived: Collection[tuple[int, frozenset[View]]]) -> dict[int, dict[View, int]]:
+        stamps_ns = {
+            view: [stamp_ns for stamp_ns, dropped in arrived if view not in dropped] for view in self.cameras
+        }
+        known = {view: Arrived(its_ns, its_ns) for view, its_ns in stamps_ns.items()}
+        return paired_stamps(known, self._tolerance_ns, self._state.from_ns)
+
+    def _decide(self, request: DecisionRequest, seen: Mapping[View, int]) -> ChunkRecord:
         frames = {
-            view: self._cameras.policy_frame(view, request.source, request.stamp_ns) for view in self.cameras
+            view: self._cameras.policy_frame(view, request.source, stamp_ns)
+            for view, stamp_ns in seen.items()
         }
         return replace(decide(self._vla, request, frames, self._state.turn), latency_ms=math.nan)
 

@@ -183,11 +183,7 @@ class HeadlessRun:
         self._arm.tick(now_ns)
         for report in self._arm.take_reports():
             self._report_arm(report)
-        cameras = self._policy.cameras
-        decided = self._policy.decide(
-            [stamp_ns for stamp_ns, dropped in self._arrived if dropped.isdisjoint(cameras)],
-            deciding=bool(self._undelivered),
-        )
+        decided = self._policy.decide(self._arrived, deciding=bool(self._undelivered))
         if decided is not None:
             self._chunks += decided
             self._undelivered.append((now_ns + self._options.decision_latency_ns, decided[1]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 import numpy as np
@@ -76,9 +77,12 @@ class WithDesk(HeadlessPolicy):
         note = self.desk.passed if lease.verdict is Verdict.PASS else self.desk.rejected
         note(lease.view, lease.frame_stamp_ns)
 
-    def decide(self, stamps_ns: list[int], *, deciding: bool) -> tuple[ChunkRecord, ChunkRecord] | None:
+    def decide(
+        self, arrived: Collection[tuple[int, frozenset[View]]], *, deciding: bool
+    ) -> tuple[ChunkRecord, ChunkRecord] | None:
+        stamps_ns = [stamp_ns for stamp_ns, dropped in arrived if dropped.isdisjoint(self.cameras)]
         wanted_ns = None if deciding else self.desk.choose(stamps_ns)
-        decided = super().decide(stamps_ns, deciding=deciding)
+        decided = super().decide(arrived, deciding=deciding)
         if decided is None:
             return None
         assert wanted_ns == decided[1].stamp_ns
