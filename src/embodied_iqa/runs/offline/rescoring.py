@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import product
 from pathlib import Path
 from typing import TypeAlias
 
@@ -286,15 +287,9 @@ class Rescorer:
         if live.source is Source.DISTORTED and self._lacks_repairs(run):
             raise _MissingPartError("the gate repaired images, and its calibration is not known")
         request = DecisionRequest(
-            live.stamp_ns,
-            live.source,
-            live.sequence,
-            live.step,
-            self.live.task,
-            live.T_base_tool,
-            live.gripper,
-            live.q_rad,
-        )
+            live.stamp_ns, live.source, live.sequence, live.step, self.live.task, live.T_base_tool,
+            live.gripper, live.q_rad,
+        )  # fmt: skip
         frames = {view: self._policy_frame(view, live) for view in vla.info.views}
         again = decide(vla, request, frames)
         return replace(again, view=live.view, subject=live.subject, latency_ms=live.latency_ms)
@@ -321,14 +316,13 @@ class Rescorer:
     def _decision_images(self) -> dict[int, set[tuple[View, int]]]:
         """Return camera and stamp of each image that the answers and decisions on a stamp need."""
         wanted: dict[int, set[tuple[View, int]]] = defaultdict(set)
-        vla = self._subjects.vla
+        asks = self._subjects
         for run in self.live.runs:
-            for said in () if self._subjects.vlm is None else run.answers:
+            for said in () if asks.vlm is None else run.answers:
                 wanted[said.stamp_ns].add((said.view, said.stamp_ns))
-            for chunk, ask in () if vla is None else ((chunk, vla) for chunk in run.chunks):
-                wanted[chunk.stamp_ns] |= {
-                    (view, chunk.stamp_of(view)) for view in ask(chunk.subject).info.views
-                }
+            for vla, chunk in () if asks.vla is None else product((asks.vla,), run.chunks):
+                views = vla(chunk.subject).info.views
+                wanted[chunk.stamp_ns] |= {(view, chunk.stamp_of(view)) for view in views}
         return wanted
 
     def _merge(self, run: RunRecord) -> RunRecord:
