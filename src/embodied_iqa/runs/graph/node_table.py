@@ -88,7 +88,6 @@ def resolve(
     _link_views(merged, policies)
     _link_tool(merged)
     _link_time(merged)
-    _link_pairing(merged)
     _link_steps(merged, policies)
     _link_end(merged)
     if _MODE not in merged["gate_node"]:
@@ -245,8 +244,12 @@ def _link_tool(merged: dict[str, dict[str, object]]) -> None:
 
 
 def _link_time(merged: dict[str, dict[str, object]]) -> None:
-    """Handle only the newest images where time is real and a late image would delay all that follow."""
+    """Handle only the newest images where time is real and a late image would delay all that follow.
+
+    Images of the simulated cell pair by equal stamps, which they have: a lost one has no substitute.
+    """
     if merged["arm_node"].get("robot", RobotKind.SIM) == RobotKind.SIM:
+        merged["vla_node"].setdefault("policy.pairing_tolerance_s", 0.0)
         is_real = not merged["sim_node"].get("lockstep", True)
     else:
         kind = CameraSource.kind_of(merged["camera_node"].get("source"))
@@ -254,12 +257,6 @@ def _link_time(merged: dict[str, dict[str, object]]) -> None:
         is_real = kind is CameraKind.LIVE or (kind is CameraKind.OWN and has_arm)
     for name in nodes_with(_NEWEST):
         merged[name].setdefault(_NEWEST, is_real)
-
-
-def _link_pairing(merged: dict[str, dict[str, object]]) -> None:
-    """Let images of the simulated cell pair by equal stamps, which they have."""
-    if merged["arm_node"].get("robot", RobotKind.SIM) == RobotKind.SIM:
-        merged["vla_node"].setdefault("policy.pairing_tolerance_s", 0.0)
 
 
 def _link_steps(merged: dict[str, dict[str, object]], policies: Sequence[SubjectReference]) -> None:

@@ -86,6 +86,8 @@ def test_outside_the_cell_a_run_ends_with_the_policy_a_person_or_the_time() -> N
     cell, own = resolve(), resolve(overrides=ANY_WORDS)
     assert (cell.trial_node.run_limit_s, cell.vla_node.max_chunks) == (30.0, 12)
     assert (own.trial_node.run_limit_s, own.vla_node.max_chunks) == (120.0, 0)
+    tolerances_s = [graph.vla_node.policy.pairing_tolerance_s for graph in (cell, own)]
+    assert tolerances_s == [0.0, 0.05], "cameras of the cell have equal stamps, others run freely"
     chosen = resolve(overrides=ANY_WORDS | {"trial_node.run_limit_s": 7.0, "vla_node.max_chunks": 3})
     assert (chosen.trial_node.run_limit_s, chosen.vla_node.max_chunks) == (7.0, 3)
 
