@@ -26,6 +26,7 @@ from embodied_iqa.runs.cell.cell_check import (
     hand_eye_check,
     tool_pose,
 )
+from embodied_iqa.runs.cell.robot_checks import robot_checks
 from embodied_iqa.runs.graph.camera_parameters import cameras_of, check_cameras
 from embodied_iqa.runs.graph.namespaces import parse_namespace
 from embodied_iqa.runs.graph.node_table import resolve
@@ -106,6 +107,8 @@ def _is_of_a_check(path: Path) -> bool:
 
 def checks_of(graph: GraphParameters, cell: SeenCell) -> Iterator[CellCheck]:
     """Yield every check of a cell that was looked at."""
+    if cell.arm is not None and cell.arm.robot is not None:
+        yield from robot_checks(cell.arm.robot, graph.arm_node.tool_length_m)
     if cell.arm is not None:
         yield from arm_checks(cell.arm, graph.arm_node)
     q_rad = cell.arm.q_rad if cell.arm else None

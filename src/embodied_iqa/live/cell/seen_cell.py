@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
-from dataclasses import dataclass
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -12,6 +12,7 @@ from rclpy.node import Node
 
 from embodied_iqa.arm.robot.foreign.tool_pose import ToolPoseCheck
 from embodied_iqa.arm.robot.messages import ArmState, GripperState
+from embodied_iqa.arm.robot.ur.robot_state import RobotState, read_robot_state
 from embodied_iqa.base.errors import InputError, UserError
 from embodied_iqa.base.kinematics import tool_along_z
 from embodied_iqa.imaging.images.hand_eye import PoseHistory
@@ -27,6 +28,7 @@ from embodied_iqa.runs.graph.arm_parameters import ArmDriver, ArmParameters
 from embodied_iqa.runs.graph.camera_sources import CameraSource
 from embodied_iqa.runs.graph.parameters import GraphParameters
 
+_ROBOT_S: Final = 2.0
 _NOT_READ: Final = "the arm was not read"
 
 
@@ -51,7 +53,18 @@ def look_at_cell(graph: GraphParameters, seconds: float, namespace: str = "") ->
         if arm is not None:
             stack.callback(arm.close)
         cameras = _cameras(graph, node, arm.tool_poses if arm else PoseHistory(), seconds)
-        return SeenCell(tuple(cameras), arm.seen() if arm else None)
+        robot = _read_robot(graph.arm_node)
+        return SeenCell(tuple(cameras), replace(arm.seen(), robot=robot) if arm else None)
+
+
+def _read_robot(config: ArmParameters) -> RobotState | None:
+    """Return what the controller of a UR arm says of itself; None where another driver has it."""
+    if not config.robot.is_real or config.driver is ArmDriver.ROS2_CONTROL:
+        return None
+    with suppress(InputError):  # the check of the model names it
+        deadline_s = min(_ROBOT_S, config.ur.connect_s)
+        return read_robot_state(config.ur, deadline_s, has_gripper=config.has_gripper)
+    return None
 
 
 def _cameras(graph: GraphParameters, node: Node, tool_poses: PoseHistory, seconds: float) -> list[SeenCamera]:

@@ -15,6 +15,7 @@ from embodied_iqa.arm.robot.limits import (
     check_configurations,
     check_positions,
 )
+from embodied_iqa.arm.robot.ur.robot_state import RobotState
 from embodied_iqa.arm.verdict import GateMode
 from embodied_iqa.base.clock import MONOTONIC, Clock
 from embodied_iqa.base.errors import UserError
@@ -82,11 +83,13 @@ class SeenArm:
         q_rad: ``(6,)``, measured joint angles; None where none were read.
         model_text: What is known of its model, such as the deviation of its pose.
         model_problem: Why it is not known to be of the model; empty where it is.
+        robot: What its controller says of itself; None where that was not read.
     """
 
     q_rad: tuple[float, ...] | None
     model_text: str
     model_problem: str = ""
+    robot: RobotState | None = None
 
 
 def arm_checks(seen: SeenArm, config: ArmParameters) -> Iterator[CellCheck]:

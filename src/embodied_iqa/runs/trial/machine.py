@@ -258,7 +258,7 @@ def _frame_seen(state: TrialState, event: FrameSeen) -> Step:
     if state.stage not in {Stage.ARM, Stage.EXECUTE} or event.stamp_ns < state.start_ns:
         return state, []
     if event.rejection:
-        state = replace(state, rejection=event.rejection)
+        state = replace(state, rejection=event.rejection, rejected_ns=event.stamp_ns)
     else:
         state = replace(state, passed_ns=max(state.passed_ns, event.stamp_ns))
     if state.asked:

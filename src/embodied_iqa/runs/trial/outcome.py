@@ -61,7 +61,12 @@ def _unjudged(state: TrialState, world: WorldSeen) -> tuple[Outcome | None, str]
 def held_by_gate(state: TrialState, now_ns: int) -> str:
     """Return why the gate keeps the arm from moving at a time, in words; empty if it does not."""
     is_blocked = now_ns - state.passed_ns >= _BLOCKED_NS
-    return state.held or (state.rejection if is_blocked else "")
+    if not state.held:
+        return state.rejection if is_blocked else ""
+    # the images of another camera may pass meanwhile, so what counts is how old the rejection is
+    is_new = bool(state.rejected_ns) and now_ns - state.rejected_ns < _BLOCKED_NS
+    why = state.rejection if is_new and state.rejection not in state.held else ""
+    return f"{why}; {state.held}" if why else state.held
 
 
 def overdue_motion(state: TrialState) -> str:

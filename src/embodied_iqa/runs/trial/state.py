@@ -26,6 +26,7 @@ class TrialState:
         at_rest: Why the arm does not move, in its own words; empty if it moves or says nothing.
         passed_ns: Stamp of the newest frame on which the gate lets the arm move.
         rejection: Why it does not on the newest other frame.
+        rejected_ns: Stamp of that frame; 0 for none.
         asked: Whether the VLM was asked about the run's first frame.
         answered: Answers and failures of the VLM in this run.
         decided: How the VLA decided in this run; None stands for a failure.
@@ -57,6 +58,7 @@ class TrialState:
     at_rest: str = ""
     passed_ns: int = 0
     rejection: str = ""
+    rejected_ns: int = 0
     asked: bool = False
     answered: int = 0
     decided: frozenset[ChunkStatus | None] = frozenset()

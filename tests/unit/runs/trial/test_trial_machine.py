@@ -14,6 +14,7 @@ from trial_world import EPOCH_NS, NOT_ANSWERED, PLAN, SECOND_NS, TICK_NS, FakeWo
 from embodied_iqa.imaging.images.assembler import Source
 from embodied_iqa.models.scoring.execution_score import Outcome
 from embodied_iqa.runs.trial import machine
+from embodied_iqa.runs.trial.outcome import held_by_gate
 from embodied_iqa.runs.trial.protocol import (
     Answered,
     ArmSeen,
@@ -639,3 +640,13 @@ def test_after_a_hold_the_arm_has_the_whole_time_to_move() -> None:
         .state.results[0]
     )
     assert (result.outcome, result.reason) == (Outcome.SUCCESS, "the VLA reported that the task is done")
+
+
+@pytest.mark.parametrize(
+    ("age_ns", "words"), [(0, "too dark; no lease of front"), (SECOND_NS, "no lease of front")]
+)
+def test_a_hold_names_what_the_gate_saw_while_another_camera_passes(age_ns: int, words: str) -> None:
+    now_ns = 10 * SECOND_NS
+    state, _ = machine.start(ONE_RUN)
+    rejected = replace(state, held="no lease of front", rejection="too dark", rejected_ns=now_ns - age_ns)
+    assert held_by_gate(replace(rejected, passed_ns=now_ns), now_ns) == words

@@ -17,7 +17,7 @@ from embodied_iqa.base.clock import MONOTONIC, Clock
 from embodied_iqa.base.kinematics.models import NAMED_MODELS, ArmModel
 
 _PORT: Final = 29999
-_QUESTION: Final = b"get robot model\n"
+_QUESTION: Final = "get robot model"
 _MODEL: Final = re.compile(r"UR(\d+)e?")
 _LONGEST: Final = 4096
 
@@ -32,15 +32,27 @@ def read_model_number(ip: str, deadline_s: float, clock: Clock = MONOTONIC) -> i
         deadline_s: For everything together.
         clock: Of the deadline.
     """
+    found = _MODEL.fullmatch(ask_dashboard(ip, _QUESTION, deadline_s, clock))
+    return None if found is None else int(found[1])
+
+
+def ask_dashboard(ip: str, question: str, deadline_s: float, clock: Clock = MONOTONIC) -> str:
+    """Return the answer of a dashboard to a question that changes nothing; empty where none comes.
+
+    Args:
+        ip: Address of the controller.
+        question: One line of its protocol.
+        deadline_s: For everything together.
+        clock: Of the deadline.
+    """
     until_s = clock.now_s() + deadline_s
     try:
         with connected(ip, _PORT, deadline_s, clock) as connection:
             _read_line(connection, until_s, clock)  # the greeting
-            connection.sendall(_QUESTION)
-            found = _MODEL.fullmatch(_read_line(connection, until_s, clock).strip())
+            connection.sendall(f"{question}\n".encode("ascii"))
+            return _read_line(connection, until_s, clock).strip()
     except OSError:
-        return None
-    return None if found is None else int(found[1])
+        return ""
 
 
 def check_model_number(number: int | None, model: ArmModel) -> str:

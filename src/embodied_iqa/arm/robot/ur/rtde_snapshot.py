@@ -30,6 +30,7 @@ _NEEDED: Final = {
     "actual_q": RtdeType.VECTOR6D,
     "actual_TCP_pose": RtdeType.VECTOR6D,
     "robot_mode": RtdeType.INT32,
+    "safety_status_bits": RtdeType.UINT32,
 }
 _OFFSET: Final = "tcp_offset"
 _LONGEST: Final = 65536
@@ -50,6 +51,7 @@ class RtdeSnapshot:
             as older software does not.
         robot_mode: RTDE's robot_mode; 7 is running.
         address: Number of the address that answered: a name may lead to several controllers.
+        safety_bits: RTDE's safety_status_bits; 1 is the normal mode.
     """
 
     version: tuple[int, int, int, int]
@@ -58,6 +60,7 @@ class RtdeSnapshot:
     tool_offset: Six | None
     robot_mode: int
     address: str
+    safety_bits: int = 1
 
 
 def read_snapshot(ip: str, deadline_s: float, clock: Clock = MONOTONIC) -> RtdeSnapshot:
@@ -144,6 +147,7 @@ class StateStream:
                 tool_offset=_six(found[_OFFSET]) if _OFFSET in found else None,
                 robot_mode=int(str(found["robot_mode"])),
                 address=self._address,
+                safety_bits=int(str(found["safety_status_bits"])),
             )
 
     def close(self) -> None:

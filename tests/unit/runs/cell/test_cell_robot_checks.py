@@ -1,0 +1,71 @@
+"""What a controller says of itself fails the check of a cell before a trial does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from embodied_iqa.arm.robot.ur.robot_state import RobotState
+from embodied_iqa.runs.cell.cell_check import CheckResult
+from embodied_iqa.runs.cell.robot_checks import robot_checks
+
+TOOL_M = 0.2
+GOOD = RobotState(tool_offset=(0.0, 0.0, 0.2, 0.0, 0.0, 0.0), is_remote=True, gripper_problem="")
+EMERGENCY = (1 << 6) | (1 << 7)
+LOST = "the gripper at 192.0.2.1:63352 answered '?' to GET STA"
+
+
+def rows(seen: RobotState) -> dict[str, tuple[str, CheckResult]]:
+    return {check.name: (check.measured, check.result) for check in robot_checks(seen, TOOL_M)}
+
+
+def test_a_robot_that_is_ready_fails_nothing() -> None:
+    found = rows(GOOD)
+    assert list(found) == [
+        "arm: safety mode", "arm: power and brakes", "arm: remote control", "arm: tool centre point",
+        "gripper",
+    ]  # fmt: skip
+    assert {result for _, result in found.values()} == {CheckResult.OK}
+    assert found["arm: safety mode"][0] == "normal mode"
+
+
+@pytest.mark.parametrize(
+    ("changes", "row", "words"),
+    [
+        (
+            {"safety_bits": EMERGENCY},
+            "arm: safety mode",
+            "the emergency stop is pressed (robot emergency stopped",
+        ),
+        ({"safety_bits": 1 << 4}, "arm: safety mode", "protective stop (safeguard stopped)"),
+        ({"robot_mode": 3}, "arm: power and brakes", "power off"),
+        ({"robot_mode": 5}, "arm: power and brakes", "brakes on"),
+        ({"is_remote": False}, "arm: remote control", "the pendant has the control"),
+        ({"tool_offset": (0.0, 0.0, 0.174, 0.0, 0.0, 0.0)}, "arm: tool centre point", "0.174"),
+        ({"gripper_problem": LOST}, "gripper", LOST),
+    ],
+)
+def test_each_fault_of_a_robot_fails_its_row(changes: dict[str, object], row: str, words: str) -> None:
+    found = rows(replace(GOOD, **changes))  # type: ignore[arg-type]
+    measured, result = found.pop(row)
+    assert result is CheckResult.FAILED
+    assert words in measured
+    assert {other for _, other in found.values()} == {CheckResult.OK}
+
+
+def test_a_lost_gripper_says_the_emergency_stop_first() -> None:
+    measured, _ = rows(replace(GOOD, safety_bits=EMERGENCY, gripper_problem=LOST))["gripper"]
+    assert measured.startswith("the emergency stop is pressed")
+    assert measured.endswith(LOST)
+
+
+@pytest.mark.parametrize("offset", [None, (0.0,) * 6])
+def test_a_tool_that_the_controller_does_not_know_is_missing(offset: tuple[float, ...] | None) -> None:
+    _, result = rows(replace(GOOD, tool_offset=offset))["arm: tool centre point"]
+    assert result is CheckResult.MISSING
+
+
+def test_what_is_not_known_or_not_there_has_no_row() -> None:
+    found = rows(replace(GOOD, is_remote=None, gripper_problem=None))
+    assert not {"arm: remote control", "gripper"} & set(found)
