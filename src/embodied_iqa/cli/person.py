@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 END_KEY = "e"
 """With Enter, it ends the present run."""
 _LINE_BYTES = 4096
+_POLL_S = 0.1
 _KEYS = {
     Stage.PREPARE: "y = ready, q = end the trial",
     Stage.JUDGE: "y = done, n = not done, q = end the trial, this run gets no outcome",
@@ -69,15 +70,18 @@ def person_at_terminal(bars: ProgressBars, namespace: str = "") -> Person:
     if not sys.stdin.isatty():
         return partial(_ask_elsewhere, namespace)
 
-    def ask(question: Question) -> Answer:
+    def ask(question: Question, is_open: Callable[[], bool] = lambda: True) -> Answer | None:
         with bars.paused():
             print(f"\n{question_text(question)}", end="", file=sys.stderr)
             while True:
                 print(f"  [{_KEYS[question.stage]}] ", end="", file=sys.stderr, flush=True)
                 try:
-                    line = input()
+                    line = _typed(is_open)
                 except EOFError:  # Ctrl-D, or a terminal that was closed
                     return Answer(False, give_up=True, remark="nobody answers any more")
+                if line is None:
+                    print("\nthis question is closed", file=sys.stderr)
+                    return None
                 if answer := parse_answer(line, question.stage):
                     return answer
                 print(f"{line!r} is not an answer to this question", end="", file=sys.stderr)
@@ -85,7 +89,15 @@ def person_at_terminal(bars: ProgressBars, namespace: str = "") -> Person:
     return ask
 
 
-def _ask_elsewhere(namespace: str, question: Question) -> None:
+def _typed(is_open: Callable[[], bool]) -> str | None:
+    """Return the next line; None once the question is closed: a trial does not wait for a key to end."""
+    while is_open():
+        if select.select([sys.stdin], [], [], _POLL_S)[0]:
+            return input()
+    return None
+
+
+def _ask_elsewhere(namespace: str, question: Question, _is_open: Callable[[], bool] = lambda: True) -> None:
     """Print a question with the command that answers it."""
     first, *others = ANSWERS[question.stage]
     domain = os.environ.get("ROS_DOMAIN_ID", "0")

@@ -95,3 +95,11 @@ def test_what_has_to_be_seen_to_comes_first() -> None:
     text = question_text(Question(Stage.PREPARE, 1, 4, "the arm is not back at its start"))
     assert text.startswith("the arm is not back at its start")
     assert "run 2 of 4" in text
+
+
+@pytest.mark.usefixtures("terminal")
+def test_a_question_that_the_trial_has_closed_waits_for_no_key(capsys: pytest.CaptureFixture[str]) -> None:
+    ask = person_at_terminal(ProgressBars())
+    opens = iter([True, False])
+    assert ask(Question(Stage.RECOVER, 0, 1, "pressed"), lambda: next(opens)) is None
+    assert "this question is closed" in capsys.readouterr().err

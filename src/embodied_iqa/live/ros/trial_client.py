@@ -75,6 +75,7 @@ class TrialClient:
     ) -> None:
         self._check, self._person, self._wants_end = check, person, wants_end
         self._stage = Stage.OPEN
+        self._news: TrialProgress | None = None
         self._until_s = 0.0
         self._begun = False
         # Python handles Ctrl-C: cancelling the trial then takes a working context
@@ -150,7 +151,7 @@ class TrialClient:
         feedback = message.feedback
         news = TrialProgress(Stage(feedback.stage), feedback.run_index, feedback.run_count, feedback.message)
         self._begun = self._begun or news.stage is not Stage.OPEN
-        self._stage = news.stage
+        self._stage, self._news = news.stage, news
         progress(news)
         if self._person is not None and news.stage in _ASKING:
             self._questions.put(news)
@@ -170,8 +171,13 @@ class TrialClient:
                 self._node.get_logger().warning(f"the run has not been ended: {response.message}")
 
     def _ask(self, person: Person, news: TrialProgress) -> None:
-        """Ask in this thread; trial_node enforces the deadline."""
-        answer = person(Question(news.stage, news.run_index, news.run_count, news.message))
+        """Ask in this thread, until trial_node reports the next thing: it enforces the deadline."""
+
+        def is_open() -> bool:
+            self._check()
+            return news is self._news
+
+        answer = person(Question(news.stage, news.run_index, news.run_count, news.message), is_open)
         if answer is None:
             return
         request = ConfirmRun.Request(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, Protocol
 
 from embodied_iqa.runs.trial.protocol import Stage
 
@@ -42,8 +42,13 @@ class Answer:
     remark: str = ""
 
 
-Person: TypeAlias = Callable[[Question], Answer | None]
-"""Answers a question; None where another client of /trial/confirm is to answer it."""
+class Person(Protocol):
+    """Answers a question; None where another client of /trial/confirm is to answer it, or has."""
+
+    def __call__(self, question: Question, is_open: Callable[[], bool], /) -> Answer | None:
+        """Answer a question while `is_open` says that it waits for an answer."""
+
+
 _GIVE_UP: Final = {"give-up": Answer(False, give_up=True)}
 ANSWERS: Final = {
     Stage.PREPARE: {"ready": Answer(True), **_GIVE_UP},
