@@ -422,3 +422,13 @@ def test_a_tool_outside_of_the_workspace_is_said_and_nothing_is_refused() -> Non
     assert "the arm is outside of its workspace, move it into it: the tool would be at" in said
     home = (-0.3398, -1.8262, 1.6316, -1.3761, -1.5708, -0.3398)
     assert arm_answers.tool_outside(box, home) == ""
+
+
+@pytest.mark.parametrize(("upper", "words"), [([-0.2, 0.4, 0.6], ""), ([5.0, 5.0, 5.0], "beyond the arm")])
+def test_a_workspace_beyond_the_arm_is_noted(upper: list[float], words: str) -> None:
+    names = "arm_node.limits.workspace_min_m", "arm_node.limits.workspace_max_m"
+    box = dict(zip(names, ([-0.75, -0.4, 0.02], upper), strict=True))
+    known = {"arm_node.robot": "ur5", "arm_node.model": "ur5e", "arm_node.ur.ip": "192.0.2.1", **box}
+    found = arm_answers.box_beyond(known)
+    assert words in found
+    assert bool(found) is bool(words)

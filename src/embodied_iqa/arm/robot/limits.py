@@ -159,6 +159,16 @@ class ArmLimits:
                 got=f"{list(self.workspace_min_m)} to {list(self.workspace_max_m)}, {nearest_m:.2f} m away",
             )
 
+    def beyond_reach(self, model: ArmModel, tool_length_m: float) -> str:
+        """Return how far the workspace reaches beyond the arm, in words; empty where it does not."""
+        shape = model.geometry
+        reach = reach_m(shape, tool_length_m)
+        shoulder = np.array([0.0, 0.0, shape.d1_m])
+        above = np.array(self.workspace_max_m) - shoulder - reach
+        below = shoulder - reach - np.array(self.workspace_min_m)
+        most_m = float(max(above.max(), below.max()))
+        return "" if most_m <= 0.0 else f"it reaches {most_m:.1f} m beyond the arm and limits nothing there"
+
 
 def check_increments(increments: Array, limits: ArmLimits) -> Violation | None:
     """Check a goal's increments ``(K, 7)``."""

@@ -127,6 +127,15 @@ def tool_outside(values: Mapping[str, object], q_rad: tuple[float, ...]) -> str:
     return "" if found.is_ok else f"the arm is outside of its workspace, move it into it: {found.measured}"
 
 
+def box_beyond(values: Mapping[str, object]) -> str:
+    """Return that the workspace reaches beyond the arm, which limits nothing; empty where it does not."""
+    if not {_MODEL, _LOWER, _UPPER} <= values.keys():
+        return ""
+    arm = arm_of(values)
+    beyond = arm.limits.beyond_reach(arm.model, arm.tool_length_m)
+    return f"measure the workspace again: {beyond}" if beyond else ""
+
+
 def _set_limit(file: CellFile, name: str, value: Scalar | None, without: str) -> None:
     if value is None:
         file.left_out.append(f"{name}: {without}")

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _CHECKS: Final = "checks.json"
 _NOTES: Final = {
     CheckResult.MISSING: " (a trial runs without; models that measure in images do not)",
-    CheckResult.WARNING: " (a trial runs, with an arm that slows down or holds)",
+    CheckResult.WARNING: " (a trial runs: see the rows)",
     CheckResult.FAILED: "",
 }
 """Behind the names of the checks with a result."""

@@ -16,6 +16,7 @@ from embodied_iqa.quality.gate.calibration_file import save_calibrations
 from embodied_iqa.quality.gate.image_statistics import measure
 from embodied_iqa.runs.cell.cell_check import (
     CellCheck,
+    CheckResult,
     SeenArm,
     arm_checks,
     camera_checks,
@@ -202,3 +203,11 @@ def test_a_camera_without_a_calibration_lacks_it_and_one_of_another_size_fails(t
     for lens, result in ((None, "missing"), (OTHER_SIZE, "failed")):
         checks = {check.name: check for check in camera_checks(replace(GOOD, lens=lens), graph)}
         assert checks["top: camera_info"].result == result
+
+
+def test_a_workspace_beyond_the_arm_limits_nothing_there(tmp_path: Path) -> None:
+    box = {"arm_node__limits__workspace_max_m": [5.0, 5.0, 5.0]}
+    config = graph_of(tmp_path, **box).arm_node
+    (row,) = (check for check in arm_checks(SeenArm(Q, ""), config) if check.name == "arm: workspace")
+    assert row.result is CheckResult.WARNING
+    assert "m beyond the arm and limits nothing there" in row.measured
