@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -112,3 +114,21 @@ def test_a_robot_whose_arming_failed_late_is_stopped(late: str) -> None:
     assert arm.is_armed is not bool(late)
     asked = [Request.unpack(message).command for message in worker.sent if message[:1] == REQUEST]
     assert asked == [Command.REARM, *([Command.STOP] if late else [])]
+
+
+@pytest.mark.parametrize(
+    ("safety", "mode", "words"),
+    [
+        (NORMAL, 3, "the robot is not running (power off): power on, release the brakes"),
+        (EMERGENCY, 3, "the emergency stop is pressed"),
+    ],
+)
+def test_a_robot_without_power_has_a_fault_and_an_emergency_stop_is_named_first(
+    safety: int, mode: int, words: str
+) -> None:
+    link, _, clock = _started()
+    state = replace(UrState.unpack(_message(clock, UrFlags(0), safety)), robot_mode=mode)
+    fault = link.fault_of(state)
+    assert fault is not None
+    assert fault.cause.lasts
+    assert fault.reason.startswith(words)
