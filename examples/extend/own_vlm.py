@@ -6,7 +6,7 @@ from embodied_iqa import Frame, SubjectInfo, View, Vlm
 class BrightnessVlm:
     """Answers the question that it gets with one measured fact."""
 
-    info = SubjectInfo("own-vlm", "1", "Says whether the image is bright or dark.", views=(View.TOP,))
+    info = SubjectInfo("own-vlm", "1", "Says if the image is bright.", views=(View.TOP,), any_view=True)
 
     def answer(self, frame: Frame, task: str) -> str:
         words = "bright" if frame.rgb.mean() > 100 else "dark"

@@ -88,7 +88,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add(
         "--gate", choices=[str(mode) for mode in GateMode], help="default: shadow in simulation, on otherwise"
     )
-    add("--vlm", metavar="SUBJECT", help="vision-language model")
+    add("--vlm", metavar="SUBJECT", help="vision-language model, or none: no cognition score")
     add("--vla", metavar="SUBJECT", help="vision-language-action model")
     add_cell_options(parser)
     add("--out", type=Path, metavar="DIR", help="new or empty folder (default runs/<date>)")

@@ -1,4 +1,4 @@
-"""The row of `cell check` about the policy: its own cameras are compared with those of the cell."""
+"""The rows of `cell check` about policy and VLM: their cameras are compared with those of the cell."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from embodied_iqa.models.subjects.serving.served import serve_vla
 from embodied_iqa.models.subjects.subject_options import PolicyOptions, VlaOptions
 from embodied_iqa.runs.cell.cell_check import CellCheck
 from embodied_iqa.runs.graph.node_table import resolve
-from wire_servers import serving
+from wire_servers import reference_server, serving
 
 SOURCE = """
-from embodied_iqa import SubjectInfo, View, Vla
+from embodied_iqa import SubjectInfo, View, Vla, Vlm
 
 class Mine:
     info = SubjectInfo("mine", "1", "Does nothing.", (View("front"),))
@@ -29,6 +29,14 @@ class Mine:
 
 def make() -> Vla:
     return Mine()
+
+class Describer:
+    info = SubjectInfo("describer", "1", "Says nothing.", (View("top"),), any_view=True)
+    def answer(self, frame, task):
+        raise RuntimeError
+
+def describer() -> Vlm:
+    return Describer()
 
 def broken() -> Vla:
     raise RuntimeError("no weights")
@@ -42,18 +50,23 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "python:cell_policy_of_mine"
 
 
-def row(policy: str, *views: str, **options: object) -> CellCheck:
-    """Return the row of a cell with these cameras."""
-    values: dict[str, object] = {
-        "vla_node.subject": policy,
-        "arm_node.robot": "none",
-        "camera_node.source": "topic",
-        "camera_node.views": list(views),
-    }
-    graph = resolve((), values | {f"vla_node.policy.{name}": value for name, value in options.items()})
+def rows(values: dict[str, object], *views: str) -> dict[str, CellCheck]:
+    """Return the rows of a cell with these cameras, by name."""
+    cell_values = {"arm_node.robot": "none", "camera_node.source": "topic", "camera_node.views": list(views)}
+    graph = resolve((), cell_values | values)
     cell: Any = SimpleNamespace(arm=None, cameras=())
-    (found,) = checks_of(graph, cell)
-    return found
+    return {one.name: one for one in checks_of(graph, cell)}
+
+
+def row(policy: str, *views: str, **options: object) -> CellCheck:
+    """Return the row of the policy."""
+    values: dict[str, object] = {f"vla_node.policy.{name}": value for name, value in options.items()}
+    return rows(values | {"vla_node.subject": policy}, *views)["policy"]
+
+
+def vlm_row(vlm: str, *views: str) -> CellCheck | None:
+    """Return the row of the VLM."""
+    return rows({"vlm_node.subject": vlm}, *views).get("VLM")
 
 
 def test_a_policy_of_ones_own_names_its_cameras(module: str) -> None:
@@ -67,6 +80,7 @@ def test_a_policy_of_ones_own_names_its_cameras(module: str) -> None:
 def test_a_policy_behind_a_server_names_its_cameras() -> None:
     with serving(serve_vla(parse_vla("panel-vla-side"))) as port:
         policy = f"openpi://127.0.0.1:{port}"
+        assert "--set vla_node.policy.views=top (" in row(policy, "top").measured
         assert "sees the side view, which no camera takes" in row(policy, "top").measured
         assert row(policy, "side", "top").is_ok
         assert "sees the wrist view" in row(policy, "side", "top", views="wrist").measured
@@ -79,9 +93,32 @@ def test_cameras_of_a_checkpoint_are_those_of_the_options_or_not_known(
     text = f"transformers:{tmp_path}"
     reference = SubjectReference(text, Role.VLA, Backend.TRANSFORMERS, str(tmp_path))
     assert declared_views(reference, VlaOptions(policy=PolicyOptions(views="top,wrist"))) == ("top", "wrist")
-    monkeypatch.setattr(check, "check_readiness", lambda _text: Readiness(text, Role.VLA, ()))
+    monkeypatch.setattr(check, "check_readiness", lambda _text, _options: Readiness(text, Role.VLA, ()))
     monkeypatch.setattr(check, "declared_views", lambda _policy, options: declared_views(reference, options))
     unknown = row("panel-vla-side", "side")
     assert unknown.is_ok
     assert unknown.measured == "panel-vla-side is ready; its cameras are not known until it is asked"
     assert "sees the wrist view" in row("panel-vla-side", "side", views="wrist").measured
+
+
+def test_a_policy_is_asked_with_the_options_of_the_trial() -> None:
+    with reference_server({}, lambda _observation: {}) as port:
+        policy = f"openpi://127.0.0.1:{port}"
+        assert "vla_node.policy.convention=CONVENTION" in row(policy, "front", "wrist").measured
+        named = row(policy, "front", "wrist", convention="pi0-libero")
+        assert "--set vla_node.policy.views=front,wrist (" in named.measured
+        assert row(policy, "front", "wrist", convention="pi0-libero", views="front,wrist").is_ok
+        of_catalogue = row(f"pi0-libero={policy}", "front", "wrist").measured
+        assert "--set vla_node.policy.views=front,wrist (" in of_catalogue
+
+
+def test_a_vlm_needs_its_camera_unless_it_takes_any(module: str) -> None:
+    lacking = vlm_row("panel-vlm-fine", "front", "wrist")
+    assert lacking is not None
+    assert not lacking.is_ok
+    assert "panel-vlm-fine sees the top view, which no camera takes; expected --vlm none" in lacking.measured
+    for vlm, views in (("panel-vlm-fine", ("top",)), (f"{module}:describer", ("front",))):
+        found = vlm_row(vlm, *views)
+        assert found is not None
+        assert found.is_ok, found.measured
+    assert vlm_row("none", "front") is None

@@ -16,8 +16,10 @@ from embodied_iqa.cli.node_options import overrides_of
 from embodied_iqa.cli.output import console, next_command, print_progress, table_of
 from embodied_iqa.cli.record import check_cell
 from embodied_iqa.imaging.images.codecs import write_image
-from embodied_iqa.models.subjects.readiness import check_readiness, declared_views
+from embodied_iqa.models.subjects.catalogue import Backend
+from embodied_iqa.models.subjects.readiness import check_readiness, declared_views, shown_camera
 from embodied_iqa.runs.cell.cell_check import (
+    HAND_EYE,
     CellCheck,
     CheckResult,
     arm_checks,
@@ -27,7 +29,11 @@ from embodied_iqa.runs.cell.cell_check import (
     tool_pose,
 )
 from embodied_iqa.runs.cell.robot_checks import robot_checks
-from embodied_iqa.runs.graph.camera_parameters import cameras_of, check_cameras
+from embodied_iqa.runs.graph.camera_parameters import (
+    cameras_of,
+    check_policy_cameras,
+    check_vlm_camera,
+)
 from embodied_iqa.runs.graph.namespaces import parse_namespace
 from embodied_iqa.runs.graph.node_table import resolve
 from embodied_iqa.runs.graph.parameters import GraphParameters
@@ -71,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
         checks = list(checks_of(graph, cell))
         if folder is not None:
             _write(folder, graph, cell, checks)
-    _print(arguments, checks)
+    _print(arguments, checks, graph)
     return int(not _is_ready(checks))
 
 
@@ -118,6 +124,8 @@ def checks_of(graph: GraphParameters, cell: SeenCell) -> Iterator[CellCheck]:
         if cell.arm is not None:
             yield hand_eye_check(seen, camera_pose(seen, graph, q_rad), point_m)
     yield _policy_check(graph)
+    if not graph.vlm_node.is_none:
+        yield _vlm_check(graph)
 
 
 def _policy_check(graph: GraphParameters) -> CellCheck:
@@ -125,17 +133,30 @@ def _policy_check(graph: GraphParameters) -> CellCheck:
     if subject.simulation_only and graph.arm_node.robot.is_real:
         found = f"{subject.text} is for simulation only"
         return CellCheck("policy", found, "vla_node.subject for this arm, which answers", is_ok=False)
-    ready = check_readiness(subject.text)
+    ready = check_readiness(subject.text, graph.vla_node.options)
     lacks, views = list(ready.lacks), cameras_of(subject)
     try:
         if ready.is_ready:
             views = declared_views(subject, graph.vla_node.options)
-        check_cameras(subject.text, views, graph.camera_node.views)
+        check_policy_cameras(subject, views, graph.camera_node.views)
     except UserError as error:
         lacks.append(str(error))
     unknown = "" if views else "; its cameras are not known until it is asked"
     found = "; ".join(lacks) or f"{subject.text} is ready{unknown}"
     return CellCheck("policy", found, "it is ready, and its cameras are there", not lacks)
+
+
+def _vlm_check(graph: GraphParameters) -> CellCheck:
+    subject, options, views = graph.vlm_node.subject, graph.vlm_node.options, graph.camera_node.views
+    ready = check_readiness(subject.text, options)
+    lacks = list(ready.lacks)
+    try:
+        if ready.is_ready:
+            check_vlm_camera(subject, shown_camera(subject, options, views), views)
+    except UserError as error:
+        lacks.append(str(error))
+    found = "; ".join(lacks) or f"{subject.text} is ready"
+    return CellCheck("VLM", found, "it is ready, and its camera is there", not lacks)
 
 
 def _write(folder: Path, graph: GraphParameters, cell: SeenCell, checks: list[CellCheck]) -> None:
@@ -166,7 +187,7 @@ def _tree(checks: list[CellCheck]) -> dict[str, object]:
     return {"ok": _is_ready(checks), "checks": rows}
 
 
-def _print(arguments: argparse.Namespace, checks: list[CellCheck]) -> None:
+def _print(arguments: argparse.Namespace, checks: list[CellCheck], graph: GraphParameters) -> None:
     if arguments.json:
         print(json.dumps(_tree(checks), indent=2))
         return
@@ -177,11 +198,16 @@ def _print(arguments: argparse.Namespace, checks: list[CellCheck]) -> None:
         table.add_row(one.name, escape(one.measured), escape(one.limit), _MARKS[one.result])
     console().print(table)
     if arguments.out is not None:
-        print(f"look at the images in {arguments.out}: the ring has to be on the tool")
+        seen = any(one.name.endswith(HAND_EYE) and one.result is CheckResult.OK for one in checks)
+        what = "the ring has to be on the tool" if seen else "without the tool, whose place no camera knows"
+        print(f"look at the images in {arguments.out}: {what}")
     for result, note in _NOTES.items():
         if names := [one.name for one in checks if one.result is result]:
             print(f"{result}: {', '.join(names)}{note}")
     if _is_ready(checks):
         words = [word for file in arguments.config for word in ("--config", file)]
         words += [word for value in arguments.set for word in ("--set", value)]
+        vlm = graph.vlm_node.subject
+        knows_few_words = vlm.backend in {Backend.EMBEDDED, Backend.PANEL} and not graph.vlm_node.is_none
+        words += ["--vlm", "none"] * knows_few_words
         next_command("trial", *words, "--task", "TEXT", "--no-distortion")

@@ -113,7 +113,7 @@ def runs_of(
     _bars: ProgressBars,
 ) -> Generator[tuple[RunKey, RunRow], None, None]:
     """Execute the missing runs; yield each when it is done."""
-    vlm = options.nodes.vlm_node.subject if arguments.vlm else None
+    vlm = None if arguments.vlm in {"", "none"} else options.nodes.vlm_node.subject
     runs: Generator[tuple[RunKey, RunRow], None, None] = run_with(
         partial(WorldRunner, options, vlm), missing, engine_of(arguments)
     )

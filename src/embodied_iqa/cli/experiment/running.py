@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -23,6 +24,7 @@ from embodied_iqa.cli.person import person_at_terminal
 from embodied_iqa.cli.plan_options import engine_of
 from embodied_iqa.data.database.run_rows import RunRow
 from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.models.subjects.optional_vlm import parse_optional_vlm
 from embodied_iqa.models.subjects.reference import SubjectReference
 from embodied_iqa.quality.gate.calibration_file import gate_file_path
 from embodied_iqa.quality.gate.judge import GateOptions
@@ -57,6 +59,7 @@ _RESULT_FREE: Final = ("recorder_node", "playback_node")
 _NO_RESULT: Final = {
     ("vla_node", "subject"),
     ("vla_node", "simulated"),
+    ("trial_node", "has_vlm"),
     ("vla_node", "arm_model"),
     ("sim_node", "arm_model"),
     ("camera_node", "arm_model"),
@@ -261,7 +264,9 @@ def _resolved(
         raise UsageError(
             "an experiment on a real arm", expected="--ros and --gate", got="one of them is missing"
         )
-    return check_graph(graph)
+    none = replace(graph.vlm_node, subject=parse_optional_vlm("none"))
+    check_graph(graph if arguments.vlm or arguments.ros else replace(graph, vlm_node=none))
+    return graph
 
 
 def _overrides(arguments: argparse.Namespace) -> dict[str, Scalar]:
@@ -300,7 +305,7 @@ def _runs(
     if not arguments.ros:
         from embodied_iqa.runs.experiment.headless_runs import run_all
 
-        vlm = graph.vlm_node.subject if arguments.vlm else None
+        vlm = None if arguments.vlm in {"", "none"} else graph.vlm_node.subject
         options, engine = HeadlessOptions(graph), engine_of(arguments)
         headless: _Runs = run_all(missing, options, vlm=vlm, engine=engine)
         return headless

@@ -300,3 +300,8 @@ class TrialRecord:
     def was_executed(self) -> bool:
         """Whether a run was executed; True of a recording without runs."""
         return not self.runs or any(run.was_executed for run in self.runs)
+
+    @property
+    def has_vlm(self) -> bool:
+        """Whether a VLM was to answer; older recordings do not say so, and had one."""
+        return self.metadata.get("trial_node.has_vlm") != "False"

@@ -35,8 +35,8 @@ from embodied_iqa.live.ros.qos import CLOCK, EVENT, STATE
 from embodied_iqa.live.ros.recorded_topics import arm_topics, camera_topics, recorded_topics
 from embodied_iqa.live.ros.spinning import ThreadedExecutor
 from embodied_iqa.live.ros.trial_commands import vla_problem
-from embodied_iqa.runs.graph.parameters import PlaybackParameters
 from embodied_iqa.runs.graph.recorded_graph import played_metadata
+from embodied_iqa.runs.graph.recording_parameters import PlaybackParameters
 
 MessageT = TypeVar("MessageT")
 _POLL_S = 0.05
@@ -147,7 +147,8 @@ class PlaybackNode(BaseNode[PlaybackParameters]):
         spec = spec_to_msg(run.distortion)
         self._call(self._distort, srv.SetDistortion.Request(distortion=spec, from_stamp=start))
         self._call(self._set_task, srv.SetTask.Request(task=task, from_stamp=start))
-        questions = {answer.stamp_ns: answer.view for answer in run.answers}
+        asked = run.answers if self.config.has_vlm else ()
+        questions = {answer.stamp_ns: answer.view for answer in asked}
         for message, stamp_ns in self._messages(reader, run):
             self._clock_publisher.publish(Clock(clock=time_of(stamp_ns)))
             self._publish(reader, message)
@@ -196,7 +197,9 @@ class PlaybackNode(BaseNode[PlaybackParameters]):
                 self._outputs[topic].publish(_with_stamp(cdr, stamp_ns))
             judged = all(self._is_judged(view, stamp_ns, _WARM_UP_WAIT_S) for view in self.config.views)
             request = srv.AskVlm.Request(task=self._trial.task, stamp=time_of(stamp_ns))
-            answered = judged and call(self._ask_vlm, request, self.config.reply_deadline_s).success
+            answered = judged and (
+                not self.config.has_vlm or call(self._ask_vlm, request, self.config.reply_deadline_s).success
+            )
             if answered and not vla_problem(self._set_task, self._trial.task, self.config.reply_deadline_s):
                 return
             if time.monotonic() > until:
@@ -244,7 +247,8 @@ class PlaybackNode(BaseNode[PlaybackParameters]):
                 self._outputs[f"/camera/{view}/image_raw"].get_subscription_count() >= len(names)
                 for view, names in listeners.items()
             )
-            if everywhere and matched and {"vlm_node", "vla_node"} <= set().union(*listeners.values()):
+            subjects = {"vla_node", *["vlm_node"] * self.config.has_vlm}
+            if everywhere and matched and subjects <= set().union(*listeners.values()):
                 return
             if time.monotonic() > until or ENDING.is_set():
                 raise UserError("not every node subscribes to the cameras", got=listeners)

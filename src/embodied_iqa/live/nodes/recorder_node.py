@@ -19,7 +19,7 @@ from embodied_iqa.live.ros.late_count import LateCount
 from embodied_iqa.live.ros.node import RECORDING_FAILED, BaseNode, Health, leave, main_of
 from embodied_iqa.live.ros.qos import IMAGE, RECORDED_IMAGE, adjustable
 from embodied_iqa.live.ros.recorded_topics import RecordedTopic, recorded_topics
-from embodied_iqa.runs.graph.parameters import RecorderParameters
+from embodied_iqa.runs.graph.recording_parameters import RecorderParameters
 
 _CLOSE_DEADLINE_S = 30.0
 

@@ -212,6 +212,7 @@ class TrialNode(BaseNode[TrialParameters]):
             hold_limit_ns=round(config.hold_limit_s * SECOND_NS),
             stops_time=config.simulated,
             has_arm=config.has_arm,
+            has_vlm=config.has_vlm,
             attended=config.attended,
         )
 

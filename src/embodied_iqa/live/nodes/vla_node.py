@@ -39,7 +39,7 @@ from embodied_iqa.models.subjects.actions.real_arm import check_joints, check_mo
 from embodied_iqa.models.subjects.inference import Outcome
 from embodied_iqa.models.subjects.known_tasks import check_parses
 from embodied_iqa.models.subjects.registry import make_vla
-from embodied_iqa.runs.graph.camera_parameters import check_cameras
+from embodied_iqa.runs.graph.camera_parameters import check_policy_cameras
 from embodied_iqa.runs.graph.parameters import VlaParameters
 from embodied_iqa.runs.trial.deciding import DecisionRequest, act, chunk_record
 from embodied_iqa.runs.trial.decision_desk import DecisionDesk
@@ -87,7 +87,7 @@ class VlaNode(ManagedNode[VlaParameters]):
         subject = make_vla(config.subject, config.options, self.progress)
         try:
             if config.cameras:
-                check_cameras(subject.info.name, subject.info.views, config.cameras.split(","))
+                check_policy_cameras(config.subject, subject.info.views, config.cameras.split(","))
             config.horizon.check_rate(subject.info.rate_hz, subject.info.name)
             config.horizon.check_policies(len(subject.info.parts), subject.info.name)
             if config.has_arm and not config.simulated:

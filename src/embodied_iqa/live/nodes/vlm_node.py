@@ -23,7 +23,7 @@ from embodied_iqa.live.ros.spinning import ThreadedExecutor
 from embodied_iqa.models.subjects.inference import OutcomeKind
 from embodied_iqa.models.subjects.known_tasks import check_parses
 from embodied_iqa.models.subjects.registry import make_vlm
-from embodied_iqa.runs.graph.camera_parameters import check_cameras
+from embodied_iqa.runs.graph.camera_parameters import check_vlm_camera
 from embodied_iqa.runs.graph.parameters import VlmParameters
 from embodied_iqa.runs.trial.deciding import describe
 from embodied_iqa.world.protocols import Vlm, close_subject
@@ -52,7 +52,7 @@ class VlmNode(ManagedNode[VlmParameters]):
         try:
             shown = subject.info.shown_view(cameras)
             if cameras:
-                check_cameras(subject.info.name, [shown], cameras)
+                check_vlm_camera(self.config.subject, shown, cameras)
         except UserError:
             close_subject(subject)
             raise

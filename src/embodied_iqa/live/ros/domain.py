@@ -58,7 +58,8 @@ def session_on(domain: str, folder: Path | None = None) -> Iterator[None]:
     if handle is None:
         raise InputError(
             f"another session on this machine uses ROS domain {domain}",
-            expected="another ROS_DOMAIN_ID, or none: `embodied-iqa trial` then takes a free one",
+            expected="another ROS_DOMAIN_ID, or none where no cameras or drivers of others take part: "
+            "`embodied-iqa trial` then takes a free one",
         )
     try:
         yield

@@ -37,7 +37,7 @@ _CANCEL_S = 2.0
 """Wait for the end of a cancelled trial; nodes that are ended stop the arm and close the recording too."""
 _CONFIRM_S = 10.0
 _ASKING = (Stage.PREPARE, Stage.JUDGE, Stage.RECOVER)
-_NEEDED_FOR = {"sim_node": "simulated", "arm_node": "has_arm"}
+_NEEDED_FOR = {"sim_node": "simulated", "arm_node": "has_arm", "vlm_node": "has_vlm"}
 """Nodes that not every graph has, and the parameter of trial_node that says whether it has them."""
 
 

@@ -176,7 +176,7 @@ class TrialCommands:
 
     def subjects_problem(self, task: str) -> str:
         """Return why the subjects cannot work on the images that arrive now; empty where they can."""
-        for source in Source:
+        for source in Source if self._config.has_vlm else ():
             question = srv.AskVlm.Request(task=task, source=int(source))
             answer = call(self._ask, question, self._deadline_s, again_s=_FIRST_CONTACT_S)
             if not answer.success:

@@ -46,7 +46,7 @@ def _check(subject: SubjectReference, task: str) -> None:
         known = f"verbs {', '.join(Verb)}; colours {', '.join(Colour)}; objects {', '.join(Kind)}"
         raise UsageError(
             f"{subject} cannot parse {task!r} ({reason})",
-            expected=f"{known}; or another subject (--vlm, --vla)",
+            expected=f"{known}; or another subject (--vlm, --vla; --vlm none: no VLM)",
         ) from None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final
@@ -21,6 +22,7 @@ from embodied_iqa.models.subjects.device import (
     load_library,
     needed_bytes,
 )
+from embodied_iqa.models.subjects.optional_vlm import shown_view
 from embodied_iqa.models.subjects.reference import (
     LOCATIONS,
     SubjectReference,
@@ -73,8 +75,12 @@ class Readiness:
         return not self.lacks
 
 
-def check_readiness(text: str) -> Readiness:
+def check_readiness(text: str, options: VlaOptions | VlmOptions | None = None) -> Readiness:
     """Return what a subject needs to run here.
+
+    Args:
+        text: The reference.
+        options: Of a trial, for a subject behind a server; None for the defaults.
 
     Raises:
         UsageError: ``text`` is not a reference, or the catalogue has no subject of this name.
@@ -93,14 +99,14 @@ def check_readiness(text: str) -> Readiness:
     except UserError as error:
         return Readiness(text, role, (str(error),))
     if reference.parts:
-        found = [check_readiness(part.text) for part in reference.parts]
+        found = [check_readiness(part.text, options) for part in reference.parts]
         lacks = tuple(f"{one.name}: {what}" for one in found for what in one.lacks)
         return Readiness(text, role, lacks, tuple(remark for one in found for remark in one.remarks))
     if reference.backend in {Backend.EMBEDDED, Backend.PANEL, Backend.PYTHON}:
         return Readiness(text, role, ())
     if reference.backend is Backend.TRANSFORMERS:
         return _checkpoint(reference)
-    return Readiness(text, role, tuple(_server_lacks(reference)))
+    return Readiness(text, role, tuple(_server_lacks(reference, options)))
 
 
 def declared_views(policy: SubjectReference, options: VlaOptions) -> tuple[View, ...]:
@@ -126,6 +132,26 @@ def declared_views(policy: SubjectReference, options: VlaOptions) -> tuple[View,
     if policy.backend is Backend.TRANSFORMERS:
         return options.policy.named_views or (policy.entry.views if policy.entry is not None else ())
     return policy.entry.views if policy.entry is not None else ()
+
+
+def shown_camera(vlm: SubjectReference, options: VlmOptions, cameras: Sequence[str]) -> View | None:
+    """Return the camera whose images a VLM is shown in a trial; None where its info is not known.
+
+    A VLM of the user's own is made, as in a trial.
+
+    Args:
+        vlm: Which one; it is ready, see `check_readiness`.
+        options: Of a trial.
+        cameras: Of the cell.
+
+    Raises:
+        UserError: It cannot be made, or lists no view.
+    """
+    if vlm.backend is Backend.PYTHON:
+        made = make_vlm(vlm, options)
+        close_subject(made)
+        return made.info.shown_view(cameras)
+    return shown_view(vlm, cameras)
 
 
 def _checkpoint(reference: SubjectReference) -> Readiness:
@@ -172,20 +198,21 @@ def _place() -> FreeMemory:
     return free_on(torch, choose_device(torch, Device.AUTO))
 
 
-def _server_lacks(reference: SubjectReference) -> list[str]:
+def _server_lacks(reference: SubjectReference, options: VlaOptions | VlmOptions | None) -> list[str]:
     entry = reference.entry
     if entry is not None and entry.is_api and reference.target == entry.url:
         consent = f"consent to send images to {reference.target}: loading.allow_network"
+        lacks = [] if options is not None and options.loading.allow_network else [consent]
         if os.environ.get(entry.key_env, "").strip():
-            return [consent]
-        return [consent, f"a key in the environment variable {entry.key_env}"]
+            return lacks
+        return [*lacks, f"a key in the environment variable {entry.key_env}"]
     address, _ = Address.of(reference.target)
     try:
         socket.create_connection((address.host, address.port), timeout=_CONNECT_S).close()
     except OSError as error:
         return [f"no server on {address}: {error.strerror or error}"]
     try:
-        close_subject(_reached(reference))
+        close_subject(_reached(reference, options))
         if reference.backend is Backend.OPENVLA_HTTP:
             _check_path(reference)
     except UserError as error:
@@ -193,17 +220,20 @@ def _server_lacks(reference: SubjectReference) -> list[str]:
     return []
 
 
-def _reached(reference: SubjectReference) -> object:
+def _reached(reference: SubjectReference, options: VlaOptions | VlmOptions | None) -> object:
     """Return a subject behind a server, with the handshake that loading does.
 
     Raises:
         UserError: The server is another one, or lacks the model.
     """
-    server = ServerOptions(connect_s=_CONNECT_S, deadline_s=_ANSWER_S, retries=0)
+    given = ServerOptions() if options is None else options.server
+    server = replace(given, connect_s=_CONNECT_S, deadline_s=_ANSWER_S, retries=0)
     if reference.role is Role.VLA:
-        return make_vla(reference, VlaOptions(server=server))
+        vla = options if isinstance(options, VlaOptions) else VlaOptions()
+        return make_vla(reference, replace(vla, server=server))
+    vlm = options if isinstance(options, VlmOptions) else VlmOptions()
     make = make_planner if reference.role is Role.PLANNER else make_vlm
-    return make(reference, VlmOptions(server=server, cache=CacheOptions(enabled=False)))
+    return make(reference, replace(vlm, server=server, cache=CacheOptions(enabled=False)))
 
 
 def _check_path(reference: SubjectReference) -> None:

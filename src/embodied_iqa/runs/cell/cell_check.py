@@ -32,6 +32,8 @@ from embodied_iqa.runs.graph.parameters import GraphParameters
 
 Array = NDArray[np.float64]
 
+HAND_EYE: Final = ": hand-eye"
+"""Behind the name of a camera: whether it sees the tool where its pose says."""
 _NEAR_M: Final = 0.01
 """A point nearer to the plane of the camera is not in its image."""
 _LOST_SHARE: Final = 0.02
@@ -326,7 +328,7 @@ def tool_pixel(seen: SeenCamera, T_base_camera: Array, point_m: Array) -> Array 
 
 def hand_eye_check(seen: SeenCamera, T_base_camera: Array | None, point_m: Array | None) -> CellCheck:
     """Return whether a camera sees the tool where its pose says it is."""
-    name, limit = f"{seen.view}: hand-eye", "the tool point is in the image"
+    name, limit = f"{seen.view}{HAND_EYE}", "the tool point is in the image"
     if T_base_camera is None:
         return CellCheck(name, "no pose of this camera", limit, is_ok=False, otherwise=CheckResult.MISSING)
     if point_m is None or seen.lens is None or seen.rgb is None:  # each has a check of its own

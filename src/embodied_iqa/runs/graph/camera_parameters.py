@@ -21,6 +21,9 @@ from embodied_iqa.world.simulation.camera import DEFAULT_MODEL, CameraModel
 from embodied_iqa.world.simulation.camera.faults import FaultRates
 
 DEFAULT_VIEWS: Final = (View.TOP, View.WRIST)
+_NAMED: Final = {Backend.TRANSFORMERS, Backend.OPENPI, Backend.OPENVLA_HTTP}
+"""What runs policies whose cameras `vla_node.policy.views` names."""
+_RENAMED: Final = "its name for a camera that is there"
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,8 +156,14 @@ def cameras_of(policy: SubjectReference) -> tuple[View, ...]:
     return policy.entry.views
 
 
-def check_cameras(subject: str, wanted: Sequence[View], views: Sequence[str]) -> None:
+def check_cameras(subject: str, wanted: Sequence[View], views: Sequence[str], *ways: str) -> None:
     """Refuse cameras that lack one of a subject's: it would never answer, or its arm never have a lease.
+
+    Args:
+        subject: Its name.
+        wanted: Its cameras.
+        views: Those of the cell.
+        ways: What else than another camera helps, such as an option.
 
     Raises:
         UsageError: A camera is missing.
@@ -164,6 +173,37 @@ def check_cameras(subject: str, wanted: Sequence[View], views: Sequence[str]) ->
         both = ",".join(dict.fromkeys([*views, *wanted]))
         raise UsageError(
             f"{subject} sees the {missing[0]} view, which no camera takes",
-            expected=f'--set "camera_node.views=[{both}]", or its name for a camera that is there',
+            expected=", or ".join([*ways, f'--set "camera_node.views=[{both}]"', _RENAMED]),
             got=", ".join(views),
         )
+
+
+def check_vlm_camera(vlm: SubjectReference, shown: View | None, views: Sequence[str]) -> None:
+    """Refuse cameras that lack the one whose images a VLM is shown, see `check_cameras`.
+
+    Args:
+        vlm: Which one.
+        shown: Its camera; None where it is not known yet.
+        views: Those of the cell.
+
+    Raises:
+        UsageError: The camera is missing.
+    """
+    if shown is not None:
+        check_cameras(vlm.text, [shown], views, "--vlm none (vlm_node.subject)")
+
+
+def check_policy_cameras(policy: SubjectReference, wanted: Sequence[View], views: Sequence[str]) -> None:
+    """Refuse cameras that lack one of a policy's, see `check_cameras`.
+
+    Raises:
+        UsageError: A camera is missing.
+    """
+    if policy.entry is None:  # how many it sees is not known
+        shown = [*views]
+    else:
+        others = iter([view for view in views if view not in wanted])
+        shown = [view if view in views else next(others, "") for view in wanted]
+    way = f"--set vla_node.policy.views={','.join(shown)} (its cameras, in its order)"
+    ways = [way] if policy.backend in _NAMED and all(shown) else []
+    check_cameras(policy.text, wanted, views, *ways)

@@ -13,7 +13,7 @@ from embodied_iqa.runs.graph.namespaces import parse_namespace
 from embodied_iqa.runs.graph.node_table import resolve
 
 _SHARED = (
-    LaunchArgument("vlm", "", "vision-language model", "vlm_node.subject"),
+    LaunchArgument("vlm", "", "vision-language model, or none", "vlm_node.subject"),
     LaunchArgument("vla", "", "vision-language-action model", "vla_node.subject"),
     LaunchArgument("gate", "", "on, shadow (never holds) or off", "gate_node.judge.mode"),
     LaunchArgument("config", "", "ROS parameter files, separated by commas"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -112,6 +112,8 @@ def nodes_of(graph: GraphParameters, purpose: Purpose = Purpose.TRIAL) -> tuple[
     missing = set() if robot.is_simulated else {"sim_node"}
     if robot is RobotKind.NONE:
         missing.add("arm_node")
+    if graph.vlm_node.is_none:
+        missing.add("vlm_node")
     return tuple(entry for entry in GRAPH if purpose in entry.purposes and entry.name not in missing)
 
 
@@ -146,6 +148,8 @@ def _completed(graph: GraphParameters, *, only_reads: bool) -> GraphParameters:
         refuse_real_arm(vla.subject)
     _check_camera(camera, robot)
     has_arm, cameras = robot is not RobotKind.NONE, "" if only_reads else ",".join(camera.views)
+    has_vlm = not graph.vlm_node.is_none
+    absent = {name for name, is_there in (("arm_node", has_arm), ("vlm_node", has_vlm)) if not is_there}
     if has_arm:
         graph.arm_node.timed_controller(graph.arm_node.check_model(only_reads=only_reads))
     in_cell, controller = graph.arm_node.in_cell, replace(graph.arm_node.controller, horizon=vla.horizon)
@@ -159,8 +163,14 @@ def _completed(graph: GraphParameters, *, only_reads: bool) -> GraphParameters:
             graph.trial_node,
             simulated=robot.is_simulated,
             has_arm=has_arm,
-            managed_nodes=tuple(n for n in graph.trial_node.managed_nodes if has_arm or n != "arm_node"),
+            has_vlm=has_vlm,
+            managed_nodes=_without(absent, graph.trial_node.managed_nodes),
             limits=graph.arm_node.limits,
+        ),
+        playback_node=replace(
+            graph.playback_node,
+            has_vlm=has_vlm,
+            managed_nodes=_without(absent, graph.playback_node.managed_nodes),
         ),
         vlm_node=replace(graph.vlm_node, cameras=cameras),
         vla_node=replace(
@@ -173,6 +183,10 @@ def _completed(graph: GraphParameters, *, only_reads: bool) -> GraphParameters:
             repaired=graph.gate_node.judge.repairs,
         ),
     )
+
+
+def _without(absent: Collection[str], nodes: Sequence[str]) -> tuple[str, ...]:
+    return tuple(node for node in nodes if node not in absent)
 
 
 def _check_camera(camera: CameraParameters, robot: RobotKind) -> None:

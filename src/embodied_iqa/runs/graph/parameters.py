@@ -14,10 +14,10 @@ from embodied_iqa.base.config import Scalar, parsed, ranged, values_of
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.kinematics import HOME_Q_RAD, TOOL_2F140_M
 from embodied_iqa.base.kinematics.models import ArmModel
-from embodied_iqa.data.recording.compression import Compression
 from embodied_iqa.imaging.distortions.time_course import canonical_schedule
 from embodied_iqa.imaging.images.frame import View
-from embodied_iqa.models.subjects.reference import SubjectReference, parse_vla, parse_vlm
+from embodied_iqa.models.subjects.optional_vlm import NONE, parse_optional_vlm
+from embodied_iqa.models.subjects.reference import SubjectReference, parse_vla
 from embodied_iqa.models.subjects.subject_options import (
     CacheOptions,
     DecodingOptions,
@@ -32,6 +32,7 @@ from embodied_iqa.quality.gate.judge import GateOptions
 from embodied_iqa.runs.graph.arm_parameters import ArmDriver, ArmParameters
 from embodied_iqa.runs.graph.camera_parameters import DEFAULT_VIEWS, CameraParameters
 from embodied_iqa.runs.graph.camera_sources import CameraSource
+from embodied_iqa.runs.graph.recording_parameters import PlaybackParameters, RecorderParameters
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +132,8 @@ class VlmParameters:
     """The vision-language model.
 
     Attributes:
-        subject: Which model: a name of the catalogue, or where it is; see docs/subjects.md.
+        subject: Which model: a name of the catalogue, or where it is, see docs/subjects.md; none: the graph
+            has no VLM.
         cameras: Those of the cell, separated by commas; empty: not known. Follows from camera_node.
         keep_frames: Frames of a view that questions can refer to.
         frame_deadline_s: Longest wait of a question for its frame [s].
@@ -142,7 +144,7 @@ class VlmParameters:
         cache: Options of the answer cache.
     """
 
-    subject: SubjectReference = parsed("panel-vlm-fine", parse_vlm)
+    subject: SubjectReference = parsed("panel-vlm-fine", parse_optional_vlm)
     cameras: str = ""
     keep_frames: int = ranged(16, 2, 256)
     frame_deadline_s: float = ranged(5.0, 0.1, 60.0)
@@ -151,6 +153,11 @@ class VlmParameters:
     server: ServerOptions = field(default_factory=ServerOptions)
     decoding: DecodingOptions = field(default_factory=DecodingOptions)
     cache: CacheOptions = field(default_factory=CacheOptions)
+
+    @property
+    def is_none(self) -> bool:
+        """Whether the graph has no VLM."""
+        return self.subject.text == NONE
 
     @property
     def options(self) -> VlmOptions:
@@ -220,52 +227,13 @@ class VlaParameters:
 
 
 @dataclass(frozen=True, slots=True)
-class RecorderParameters:
-    """The recorder.
-
-    Attributes:
-        views: The cameras whose raw images are recorded.
-        distorted_images: Record the distorted images too; they can be recomputed from the raw ones.
-        queue_bytes: Memory of the writer's queue [byte].
-        compression: Compression of the recording: zstd, lz4 or none.
-    """
-
-    views: tuple[View, ...] = DEFAULT_VIEWS
-    distorted_images: bool = False
-    queue_bytes: int = ranged(268_435_456, 1_000_000, 8_000_000_000)
-    compression: Compression = Compression.ZSTD
-
-
-@dataclass(frozen=True, slots=True)
-class PlaybackParameters:
-    """The playback of a recorded trial.
-
-    Attributes:
-        recording: The recorded trial, absolute path.
-        out: The new recording, absolute path.
-        views: The cameras.
-        managed_nodes: Lifecycle nodes that the playback configures and activates.
-        start_deadline_s: Longest start of all nodes [s, real time].
-        reply_deadline_s: Longest wait for a service or a verdict [s, real time].
-        drain_s: Time for messages to reach the recorder before it is closed [s, real time].
-    """
-
-    recording: str = ""
-    out: str = ""
-    views: tuple[View, ...] = DEFAULT_VIEWS
-    managed_nodes: tuple[str, ...] = ("gate_node", "vlm_node", "vla_node")
-    start_deadline_s: float = ranged(60.0, 1.0, 3600.0)
-    reply_deadline_s: float = ranged(20.0, 0.1, 3600.0)
-    drain_s: float = ranged(0.5, 0.0, 60.0)
-
-
-@dataclass(frozen=True, slots=True)
 class TrialParameters:
     """The trial.
 
     Attributes:
         simulated: Whether the /sim services exist. Follows from the robot.
         has_arm: Whether there is an arm. Follows from the robot.
+        has_vlm: Whether a VLM answers. Follows from vlm_node.
         views: The cameras.
         managed_nodes: Lifecycle nodes that the trial configures and activates.
         start_deadline_s: Longest time without progress while the nodes start, which takes five times as long
@@ -286,6 +254,7 @@ class TrialParameters:
 
     simulated: bool = True
     has_arm: bool = True
+    has_vlm: bool = True
     views: tuple[View, ...] = DEFAULT_VIEWS
     managed_nodes: tuple[str, ...] = ("gate_node", "vlm_node", "vla_node", "arm_node")
     start_deadline_s: float = ranged(60.0, 1.0, 3600.0)
@@ -336,6 +305,12 @@ class GraphParameters:
     playback_node: PlaybackParameters
     qos: Mapping[str, Mapping[str, Scalar]] = field(default_factory=dict, hash=False)
     """Overrides of the quality of service of each node's topics, see `qos_overrides`."""
+
+    @property
+    def subjects(self) -> tuple[SubjectReference, ...]:
+        """The VLM, if there is one, and the VLA."""
+        vlm = self.vlm_node.subject
+        return (self.vla_node.subject,) if self.vlm_node.is_none else (vlm, self.vla_node.subject)
 
     @property
     def shares_domain(self) -> bool:

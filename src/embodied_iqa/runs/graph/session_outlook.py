@@ -39,7 +39,7 @@ def estimate_s(plan: SessionPlan) -> float | None:
     camera or a person takes part, or where the graph is not started by this session.
     """
     graph, camera = plan.graph, plan.graph.camera_node
-    is_embedded = {graph.vlm_node.subject.backend, graph.vla_node.subject.backend} <= _EMBEDDED
+    is_embedded = {subject.backend for subject in graph.subjects} <= _EMBEDDED
     is_simulated = graph.arm_node.robot.is_simulated and camera.source.kind is CameraKind.WORLD
     if plan.attach or not is_embedded or not is_simulated:
         return None

@@ -12,11 +12,16 @@ from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.imaging.distortions import DistortionSpec
 from embodied_iqa.models.subjects.actions.real_arm import check_real_arm
 from embodied_iqa.models.subjects.known_tasks import check_parses
+from embodied_iqa.models.subjects.optional_vlm import shown_view
 from embodied_iqa.models.subjects.reference import SubjectReference
 from embodied_iqa.models.subjects.registry import check_backend
 from embodied_iqa.quality.gate.calibration_file import SHIPPED_CALIBRATION
 from embodied_iqa.quality.gate.judges import shared_judge
-from embodied_iqa.runs.graph.camera_parameters import cameras_of, check_cameras
+from embodied_iqa.runs.graph.camera_parameters import (
+    cameras_of,
+    check_policy_cameras,
+    check_vlm_camera,
+)
 from embodied_iqa.runs.graph.camera_sources import CameraKind
 from embodied_iqa.runs.graph.parameters import GraphParameters
 from embodied_iqa.runs.trial.run_folder import slug, task_slug
@@ -160,7 +165,7 @@ def check_task(text: str, graph: GraphParameters, policies: Sequence[SubjectRefe
     if graph.arm_node.robot.is_simulated:
         return str(parse_instruction(text))
     check_sentence(text)
-    for subject in (graph.vlm_node.subject, *(policies or (graph.vla_node.subject,))):
+    for subject in (*graph.subjects[:-1], *(policies or graph.subjects[-1:])):
         check_parses(subject, text)
     return text
 
@@ -215,15 +220,16 @@ def refuse_shipped_calibration(mode: object, calibration: object) -> None:
 
 
 def check_subjects(graph: GraphParameters) -> GraphParameters:
-    """Return the parameters if back ends run the subjects, and the VLA has its cameras and may move the arm.
+    """Return the parameters if back ends run the subjects, which have their cameras, and the VLA may act.
 
     Raises:
         UserError: Otherwise, or if the policy server of a real arm cannot be reached.
     """
-    vlm, vla = graph.vlm_node, graph.vla_node
-    check_backend(vlm.subject)
-    check_backend(vla.subject)
-    check_cameras(vla.subject.text, cameras_of(vla.subject), graph.camera_node.views)
+    vlm, vla, views = graph.vlm_node, graph.vla_node, graph.camera_node.views
+    for subject in graph.subjects:
+        check_backend(subject)
+    check_vlm_camera(vlm.subject, shown_view(vlm.subject, views), views)
+    check_policy_cameras(vla.subject, cameras_of(vla.subject), views)
     if graph.arm_node.robot.is_real:
         arm = graph.arm_node
         check_real_arm(vla.subject, vla.options, arm.model, arm.tool_length_m)

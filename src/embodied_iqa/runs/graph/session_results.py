@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from embodied_iqa.data.recording.trial_reading import read_trial
 from embodied_iqa.data.recording.trial_record import TrialRecord
@@ -17,6 +17,8 @@ from embodied_iqa.runs.trial.scores import RECIPES, RunScores, as_json, score_tr
 
 SCHEMA = 1
 """Version of the layout of scores.json."""
+
+_NO_VLM: Final = "the trial has no VLM: no run has a cognition score"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +88,9 @@ class SessionScores:
 
 
 def score_session(run_id: str, record: TrialRecord, remarks: Sequence[str] = ()) -> SessionScores:
-    """Score a trial; runs without a decision and a subject without constants add a remark."""
-    every = (*remarks, *undecided_runs(record), *unscored_subjects(record, constants_of))
+    """Score a trial; runs without a decision, subjects without constants and no VLM add remarks."""
+    unasked = () if record.has_vlm else (_NO_VLM,)
+    every = (*remarks, *unasked, *undecided_runs(record), *unscored_subjects(record, constants_of))
     return SessionScores(run_id, score_trial(record, constants_of), every)
 
 

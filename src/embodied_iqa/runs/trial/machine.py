@@ -48,9 +48,6 @@ from embodied_iqa.world.protocols import ChunkStatus
 
 Step = tuple[TrialState, list[Command]]
 
-_SOURCES = (Source.RAW, Source.DISTORTED)
-_QUESTIONS = len(_SOURCES)
-
 
 def start(plan: TrialPlan, first_run: int = 0) -> Step:
     """Return the first state and command.
@@ -111,6 +108,11 @@ def _chunk_seen(state: TrialState, event: ChunkSeen) -> Step:
     if event.status is ChunkStatus.DONE and _executing(state):
         return _end_run(replace(state, rejection=""), "the VLA reported that the task is done")
     return state, []
+
+
+def _sources(plan: TrialPlan) -> tuple[Source, ...]:
+    """Return the versions of the first frame that the VLM is asked about."""
+    return (Source.RAW, Source.DISTORTED) if plan.has_vlm else ()
 
 
 def _if_arm(plan: TrialPlan, command: Command) -> tuple[Command, ...]:
@@ -263,7 +265,7 @@ def _frame_seen(state: TrialState, event: FrameSeen) -> Step:
         state = replace(state, passed_ns=max(state.passed_ns, event.stamp_ns))
     if state.asked:
         return state, []
-    questions: list[Command] = [AskVlm(source, event.stamp_ns) for source in _SOURCES]
+    questions: list[Command] = [AskVlm(source, event.stamp_ns) for source in _sources(state.plan)]
     return replace(state, asked=True), questions
 
 
@@ -284,8 +286,8 @@ def _time_passed(state: TrialState) -> Step:
         return state, []
     if state.now_ns - state.start_ns > state.plan.run_limit_ns:
         return _end_run(state, "the run took too long")
-    if not state.plan.has_arm and state.decided and state.answered >= _QUESTIONS:
-        return _end_run(state, "answered and decided")
+    if not state.plan.has_arm and state.decided and state.answered >= len(_sources(state.plan)):
+        return _end_run(state, "answered and decided" if state.plan.has_vlm else "decided")
     if held_by_gate(state, state.now_ns):
         state = replace(state, held_ns=state.now_ns)
     overdue = overdue_motion(state)

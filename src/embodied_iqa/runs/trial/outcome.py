@@ -77,7 +77,8 @@ def overdue_motion(state: TrialState) -> str:
     """
     plan, now_ns = state.plan, state.now_ns
     if not plan.has_arm:
-        return "no answer or no decision" if now_ns - state.moved_ns > plan.no_motion_limit_ns else ""
+        lacks = "no answer or no decision" if plan.has_vlm else "no decision"
+        return lacks if now_ns - state.moved_ns > plan.no_motion_limit_ns else ""
     if held := held_by_gate(state, now_ns):
         limit = f"the gate held the arm for over {plan.hold_limit_ns / SECOND_NS:g} s: {held}"
         return limit if now_ns - state.moved_ns > plan.hold_limit_ns else ""

@@ -47,6 +47,7 @@ class TrialPlan:
         hold_limit_ns: The same while the gate holds the arm.
         stops_time: Time stands still between a reset and the start of a run (simulation).
         has_arm: An arm moves; else a run ends after the answers and the decision.
+        has_vlm: A VLM is asked about the first frame.
         attended: A person prepares the scene before each run and judges it afterwards: a real arm.
     """
 
@@ -59,6 +60,7 @@ class TrialPlan:
     hold_limit_ns: int = 3 * SECOND_NS
     stops_time: bool = True
     has_arm: bool = True
+    has_vlm: bool = True
     attended: bool = False
 
     @property

@@ -7,21 +7,24 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import lxml.html
 import pytest
 import yaml
-from report_pages import reported, words
+from report_pages import page_of, reported, words
 from synthetic_trial import BLURRED, NOISY, REFERENCE, VERSION, Script, write_trial
 
 import embodied_iqa
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.resources import source_checkout
 from embodied_iqa.cli.main import main
+from embodied_iqa.data.recording.trial_reading import read_trial
 from embodied_iqa.data.recording.trial_record import TrialRecord
 from embodied_iqa.pages.reports.trial.trial_report import report_of_folder
+from embodied_iqa.runs.graph.session_results import score_session
 from embodied_iqa.runs.offline.stored_run import load_run, load_scores
 from embodied_iqa.runs.trial.scores import RECIPES, as_json
 from live_process import COMPLETION_S
@@ -57,6 +60,19 @@ def test_the_report_names_the_arm_that_was_recorded(
     page = lxml.html.fromstring(report_of_folder(recording.parent).read_text(encoding="utf-8"))
     (shown,) = page.xpath("//dl[@class='origin']//dt[text()='Arm']/following-sibling::dd")
     assert words(shown) == (arm or "not recorded")
+
+
+def test_scores_and_report_say_that_a_trial_has_no_vlm(tmp_path: Path) -> None:
+    recording = write_trial(tmp_path / "trial.mcap", metadata={"trial_node.has_vlm": "False"})
+    record = read_trial(recording)
+    silent = replace(record, runs=tuple(replace(run, answers=()) for run in record.runs))
+    scores = score_session("x", silent)
+    assert scores.remarks[0] == "the trial has no VLM: no run has a cognition score"
+    assert {run["cognition"] for run in scores.tree()["runs"]} == {None}
+    page = page_of([reported(recording, silent)], tmp_path / "report.html")
+    texts = [words(element) for element in page.xpath("//*[contains(text(), 'The trial has no VLM.')]")]
+    assert len(texts) == 2 * len(record.runs)
+    assert read_trial(write_trial(tmp_path / "older.mcap", (REFERENCE,), metadata={})).has_vlm
 
 
 def _write_scores(path: Path, *recordings: Path) -> None:

@@ -16,7 +16,8 @@ from embodied_iqa.cli.trial import check
 from embodied_iqa.imaging.distortions import DistortionSpec, parse_distortion
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.models.subjects.reference import parse_vla
-from embodied_iqa.runs.graph.node_table import resolve
+from embodied_iqa.runs.graph.graph_nodes import Purpose
+from embodied_iqa.runs.graph.node_table import nodes_of, resolve
 from embodied_iqa.runs.graph.session_plan import (
     DEFAULT_BURST,
     DEFAULT_DISTORTIONS,
@@ -24,9 +25,11 @@ from embodied_iqa.runs.graph.session_plan import (
     TOUR_TASKS,
     SessionPlan,
     check_subjects,
+    check_task,
     check_tasks,
 )
 from embodied_iqa.runs.trial.start_patience import StartPatience
+from real_arm import REAL_ARM
 
 
 def test_tasks_get_their_plain_form() -> None:
@@ -266,6 +269,24 @@ def test_a_subject_that_does_not_exist_is_refused(name: str, what: str) -> None:
     assert check_subjects(resolve()).vla_node == resolve().vla_node
     with pytest.raises(UsageError, match=rf"unknown {what}.*'gpt'.*available: classical"):
         check_subjects(resolve((), {f"{name}.subject": "gpt"}))
+
+
+def test_a_vlm_needs_its_camera_before_anything_starts() -> None:
+    cameras = {"camera_node.views": ["side", "wrist"], "vla_node.subject": "panel-vla-side"}
+    with pytest.raises(UsageError, match=r"panel-vlm-fine sees the top view.*expected --vlm none"):
+        check_subjects(resolve((), cameras))
+    check_subjects(resolve((), cameras | {"vlm_node.subject": "none"}))
+
+
+def test_a_graph_without_a_vlm_has_no_node_for_it_and_takes_any_sentence() -> None:
+    real = REAL_ARM | {"vla_node.subject": "openpi://127.0.0.1:8000", "vlm_node.subject": "none"}
+    for overrides in ({"vlm_node.subject": "none"}, real):
+        graph = resolve((), overrides)
+        assert not graph.trial_node.has_vlm
+        for purpose, node in ((Purpose.TRIAL, graph.trial_node), (Purpose.RESCORE, graph.playback_node)):
+            assert "vlm_node" not in {entry.name for entry in nodes_of(graph, purpose)}
+            assert "vlm_node" not in node.managed_nodes
+    assert check_task("put the cup on the shelf", resolve((), real)) == "put the cup on the shelf"
 
 
 def test_a_policy_needs_its_cameras() -> None:

@@ -112,6 +112,14 @@ def test_both_versions_of_the_first_frame_are_asked_about() -> None:
     assert asked[0].stamp_ns == asked[1].stamp_ns == 2 * EPOCH_NS + TICK_NS
 
 
+def test_without_a_vlm_nothing_is_asked_and_a_run_without_an_arm_ends_with_a_decision() -> None:
+    plan = replace(ONE_RUN, has_arm=False, has_vlm=False)
+    decides = FakeWorld(plan=plan, on_tick=lambda world: [ChunkSeen(world.now_ns, ChunkStatus.ACT)]).play()
+    assert not [command for command in decides.commands if isinstance(command, AskVlm)]
+    assert [result.reason for result in decides.state.results] == ["decided"]
+    assert [result.reason for result in FakeWorld(plan=plan).play().state.results] == ["no decision"]
+
+
 def test_results_tell_outcome_time_and_place() -> None:
     world = FakeWorld(plan=ONE_RUN, on_tick=done_after(2.0)).play()
     (result,) = world.state.results

@@ -59,6 +59,7 @@ class RunPage:
         map_plot: Tool path from above, or None.
         height_plot: Tool height over time, or None.
         remarks: What is missing.
+        has_vlm: A VLM was to answer.
         vlm_command: Measures the constants without which the answers have no score; empty without answers.
         vla_command: The same of the decisions.
     """
@@ -78,6 +79,7 @@ class RunPage:
     map_plot: LinePlot | None
     height_plot: LinePlot | None
     remarks: tuple[str, ...]
+    has_vlm: bool
     vlm_command: str
     vla_command: str
 
@@ -90,6 +92,7 @@ def run_page(
     *,
     anchor: str,
     max_bytes: int,
+    has_vlm: bool = True,
 ) -> RunPage:
     """Assemble everything about one run.
 
@@ -100,6 +103,7 @@ def run_page(
         frames: At the moment given by `run_images.moment_of`.
         anchor: For links.
         max_bytes: Of each image.
+        has_vlm: A VLM was to answer.
     """
     moment, timelines, plots = moment_of(run), gate_timelines(run), _tool_plots(run, reference)
     return RunPage(
@@ -118,6 +122,7 @@ def run_page(
         map_plot=plots[0],
         height_plot=plots[1],
         remarks=_remarks(run, moment, frames),
+        has_vlm=has_vlm,
         vlm_command=_vlm_command(run),
         vla_command=_vla_command(run),
     )

@@ -153,7 +153,7 @@ def _task_page(
     remarks = [remark for _, of_task in found for remark in of_task]
     if reference is None:
         remarks.append("The recording has no reference run: nothing can be compared with it.")
-    anchor = f"task-{place}"
+    anchor, has_vlm = f"task-{place}", group[0].record.has_vlm
     runs = [scored for task in group for scored in task.scored_runs]
     return TaskPage(
         anchor=anchor,
@@ -163,7 +163,15 @@ def _task_page(
         recordings=recordings,
         rescore_commands=tuple(f"embodied-iqa rescore {shlex.quote(name)}" for name in recordings),
         runs=tuple(
-            run_page(run, scores, reference, seen, anchor=f"{anchor}-run-{index}", max_bytes=max_bytes)
+            run_page(
+                run,
+                scores,
+                reference,
+                seen,
+                anchor=f"{anchor}-run-{index}",
+                max_bytes=max_bytes,
+                has_vlm=has_vlm,
+            )
             for index, ((run, scores), seen) in enumerate(zip(runs, frames, strict=True))
         ),
         remarks=tuple(remarks),
