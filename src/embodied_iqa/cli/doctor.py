@@ -126,16 +126,24 @@ def _print(findings: list[tuple[str, Finding]], verdict: str, *, whole: bool) ->
         if group != before:
             table.add_row(f"[bold]{group}[/]", "", "")
         before = group
+        note = _note(finding)
         texts = [escape(text) for text in (finding.detail, finding.fix) if text]
-        state = _MARKS[finding.status] + ("" if finding.required else "\n(optional)")
+        state = _MARKS[finding.status] + (note and f"\n({note})")
         table.add_row(f"  {finding.name}", state, "\n[dim]fix:[/] ".join(texts))
     output: Console = console()
     output.print(table)
     output.print(escape(verdict), style="bold green" if whole else "bold red")
 
 
+def _note(finding: Finding) -> str:
+    """Return what a finding means for a use that does not need it; empty where it does."""
+    if finding.required:
+        return ""
+    return "not needed" if finding.status is Status.BROKEN else "optional"
+
+
 def _print_plainly(findings: list[tuple[str, Finding]], verdict: str) -> None:
     for group, finding in findings:
-        fix = f" -> {finding.fix}" if finding.fix else ""
-        print(f"{group:8} {finding.name:18} {finding.status:8} {finding.detail}{fix}")
+        fix, note = f" -> {finding.fix}" if finding.fix else "", _note(finding)
+        print(f"{group:8} {finding.name:18} {finding.status:8} {finding.detail}{fix}{note and f' ({note})'}")
     print(verdict)

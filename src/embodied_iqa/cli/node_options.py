@@ -18,8 +18,16 @@ _CONSENT: Final = "loading.trust_remote_code=true"
 def add_node_options(parser: argparse.ArgumentParser) -> None:
     """Add `--config` and `--set`."""
     add = parser.add_argument
-    add("--config", type=Path, action="append", default=[], metavar="FILE", help="ROS parameter file")
-    add("--set", action="append", default=[], metavar="NODE.PARAMETER=VALUE", help="one parameter")
+    one = "one parameter, after all files; may be repeated"
+    add(
+        "--config",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="ROS parameter file; may be repeated, later ones win",
+    )
+    add("--set", action="append", default=[], metavar="NODE.PARAMETER=VALUE", help=one)
 
 
 def add_consent(parser: argparse.ArgumentParser) -> None:

@@ -17,6 +17,7 @@ from embodied_iqa.cli.cell_options import add_cell_options, cell_overrides
 from embodied_iqa.cli.node_options import add_node_options, overrides_of
 from embodied_iqa.cli.output import next_command
 from embodied_iqa.cli.plan_options import add_plan_options, read_plan
+from embodied_iqa.quality.gate.calibration_file import SHIPPED_CALIBRATION
 from embodied_iqa.runs.graph.arm_parameters import RobotKind
 from embodied_iqa.runs.graph.camera_sources import CameraKind, CameraSource
 from embodied_iqa.runs.graph.clean_recording_plan import CleanRecordingPlan, CleanRecordingProgress
@@ -143,4 +144,8 @@ def _report(arguments: argparse.Namespace, plan: CleanRecordingPlan, done: Clean
             print(f"  {view}: {count} images{rate}")
         print(f"  {done.arm_states} states of the arm; {done.lost} messages lost to a slow disk")
     if all(done.images.values()):
-        next_command("gate", "calibrate", path, "--out", "GATE.yaml")
+        calibration = plan.graph.gate_node.calibration
+        if calibration == SHIPPED_CALIBRATION:
+            next_command("gate", "calibrate", path, "--out", "GATE.yaml")
+        else:
+            next_command("gate", "check", path, "--calibration", calibration)

@@ -170,6 +170,19 @@ def test_a_subject_of_the_user_is_calibrated_into_the_users_folder(
         constants_of(subject, "another")
 
 
+def test_a_policy_with_cameras_of_a_lab_has_no_images_to_be_calibrated_on(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with reference_server({}, lambda _observation: {}) as port:
+        words = [f"openpi://127.0.0.1:{port}", "--set", "vla_node.policy.views=front,wrist"]
+        words += ["--set", "vla_node.policy.convention=pi0-libero"]
+        assert main(["subjects", "calibrate", *words]) == 2
+    error = capsys.readouterr().err
+    assert "constants are measured on images of the simulated cell" in error
+    assert "got 'front'" in error
+    assert "Traceback" not in error
+
+
 def test_calibrating_a_shipped_subject_leaves_the_package_as_it_is(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,7 +15,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     add = parser.add_argument
     add("config", type=Path, nargs="+", metavar="FILE", help="ROS parameter file, such as cell.yaml")
-    add("--set", action="append", default=[], metavar="NODE.PARAMETER=VALUE", help="one parameter")
+    add("--set", action="append", default=[], metavar="NODE.PARAMETER=VALUE", help="one; may be repeated")
     add("--seconds", type=float, default=5.0, metavar="S", help="how long to look (default 5)")
     add("--namespace", default="", metavar="NAME", help="of the relative names of topics, such as cell1")
     report = (

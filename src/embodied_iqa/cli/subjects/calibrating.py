@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Sequence
 
 from rich.console import Console
 
+from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.progress import track
 from embodied_iqa.cli.node_options import overrides_of, with_consent
 from embodied_iqa.cli.output import next_command
 from embodied_iqa.cli.subjects.listing import scale_in_words
+from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.models.scoring.constants import SubjectConstants, save_constants
 from embodied_iqa.models.scoring.decision import position_scale_m
 from embodied_iqa.models.scoring.frequencies import document_frequencies
@@ -25,6 +28,7 @@ from embodied_iqa.models.subjects.reference_answers import (
 from embodied_iqa.models.subjects.registry import make_vla, make_vlm, single_policy
 from embodied_iqa.runs.graph.node_table import resolve
 from embodied_iqa.world.protocols import Vla, Vlm, closing_subject
+from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 from embodied_iqa.world.scenes.scene import Scene
 from embodied_iqa.world.simulation.camera.simulated_cameras import as_delivered
 
@@ -61,8 +65,23 @@ def calibrate(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _check_views(name: str, views: Sequence[View], how: str) -> None:
+    """Refuse a subject with cameras that the images of the measurement do not have.
+
+    Raises:
+        UsageError: There is one.
+    """
+    if lacking := [view for view in views if view not in CELL_VIEWS]:
+        raise UsageError(
+            f"constants are measured on images of the simulated cell, and {name} sees others",
+            expected=f"cameras {', '.join(CELL_VIEWS)}: {how}",
+            got=", ".join(lacking),
+        )
+
+
 def _measure_vla(vla: Vla, scenes: tuple[Scene, ...], recipe: str, seed: int) -> SubjectConstants:
     info = vla.info
+    _check_views(info.name, info.views, "vla_node.policy.views names them for a policy of other stacks")
     chunks = [
         chunk for scene in track(scenes, info.name) for chunk in reference_chunks(vla, scene, as_delivered)
     ]
@@ -72,6 +91,7 @@ def _measure_vla(vla: Vla, scenes: tuple[Scene, ...], recipe: str, seed: int) ->
 
 def _measure_vlm(vlm: Vlm, scenes: tuple[Scene, ...], recipe: str) -> SubjectConstants:
     info = vlm.info
+    _check_views(info.name, info.views[:1], "a VLM that lists one of them first")
     answers = [
         answer for scene in track(scenes, info.name) for answer in reference_answers(vlm, scene, as_delivered)
     ]

@@ -139,6 +139,16 @@ def test_a_folder_with_one_task(single: Path) -> None:
     assert context.remarks == ("late",)
 
 
+@pytest.mark.parametrize(("robot", "hints"), [("sim", True), ("ur5", False)])
+def test_only_a_run_of_the_simulated_cell_is_followed_by_an_experiment(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], robot: str, *, hints: bool
+) -> None:
+    recording = write_trial(tmp_path / "trial.mcap", (REFERENCE,), metadata={"arm_node.robot": robot})
+    _write_scores(tmp_path / "scores.json", recording)
+    assert main(["report", str(tmp_path)]) == 0
+    assert ("next: embodied-iqa experiment" in capsys.readouterr().err) == hints
+
+
 def test_a_folder_with_several_tasks_keeps_their_order(several: Path) -> None:
     tasks, context = load_run(several)
     assert [task.record.task for task in tasks] == ["push the green cylinder", "pick the red cube"]
