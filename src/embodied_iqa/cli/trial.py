@@ -288,7 +288,8 @@ def _show(
     stages: Mapping[Stage, str],
 ) -> None:
     if progress.stage in _WAITING and progress.message:
-        doing = _RETURNING if stages[progress.stage] == _RETURNING else "waiting"
+        is_back = stages[progress.stage] == _RETURNING
+        doing = f"{_RETURNING} (up, over, down)" if is_back else "waiting"
         with bars.paused():
             print_progress(f"trial: {doing}: {progress.message}")
     run = min(progress.run_index + 1, progress.run_count)

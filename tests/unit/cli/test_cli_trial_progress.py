@@ -91,7 +91,7 @@ def test_a_trial_whose_second_task_cannot_start_reports_the_first(
 @pytest.mark.parametrize(
     ("is_real", "stage", "said", "title"),
     [
-        (True, Stage.RESET, "returning to the start: 83 mm", "returning to the start"),
+        (True, Stage.RESET, "returning to the start (up, over, down): 83 mm", "returning to the start"),
         (True, Stage.ARM, "waiting: 83 mm", "arming"),
         (True, Stage.SETTLE, "", "settling"),
         (False, Stage.RESET, "waiting: 83 mm", "reset"),
