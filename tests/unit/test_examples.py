@@ -172,6 +172,12 @@ def test_an_own_metric_measures() -> None:
     assert not metric_by_name("python:own_metric:MeanDifference").info.higher_is_better
 
 
+@pytest.mark.parametrize("name", ["own_vlm", "own_vla", "own_distortion", "own_metric"])
+def test_the_guide_shows_the_example(name: str) -> None:
+    guide = (EXAMPLES.parent / "docs/extend.md").read_text(encoding="utf-8")
+    assert f"```python\n{(EXTEND / f'{name}.py').read_text(encoding='utf-8')}```\n" in guide
+
+
 def test_own_tasks_are_valid(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["tasks", "check", "--no-files", str(EXTEND / "own_tasks.yaml")]) == 0
     assert "2" in capsys.readouterr().out

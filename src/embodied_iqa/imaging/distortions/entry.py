@@ -22,24 +22,38 @@ class DistortionClass(StrEnum):
     """Class of a distortion, named as in the paper (the last two as in MIQD)."""
 
     BLUR = "Blur"
+    """Loss of detail by a lens or by motion."""
     CHROMINANCE = "Chrominance"
+    """Changes of colour."""
     COMPRESSION = "Compression"
+    """Artefacts of JPEG and its relatives."""
     NOISE = "Noise"
+    """Noise, and what denoising leaves."""
     LUMINANCE = "Luminance"
+    """Changes of brightness."""
     SPATIAL = "Spatial"
+    """Lost, repeated or displaced blocks, jitter, and coarse pixels or grey levels."""
     OTHERS = "Others"
+    """Sharpness and contrast."""
     DIGITAL = "Digital"
+    """MIQD: contrast, JPEG and large pixels."""
     ENVIRONMENT = "Environment"
+    """MIQD: darkness, fog and snow."""
 
 
 class Source(StrEnum):
     """Source of the level parameters."""
 
     PAPER = "paper"
+    """The paper of Embodied-IQA."""
     KADID = "KADID-10k"
+    """The database KADID-10k."""
     CALIBRATION = "own calibration"
+    """`embodied-iqa distort calibrate`."""
     MIQD = "MIQD"
+    """The machine-vision catalogue."""
     OWN = "own"
+    """A distortion of your own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +61,17 @@ class Entry:
     """A distortion of the catalogue.
 
     Attributes:
-        id: ``"01"`` to ``"30"``, or ``"miqd:"`` and the name.
+        id: ``"01"`` to ``"30"``, or ``"miqd:"`` and the name. Of your own: any word, which
+            ``"python:module:name"`` replaces when it is loaded.
         name: Lower case with hyphens, such as ``gaussian-blur``.
         distortion_class: The class in the paper.
         parameter_names: Names of the operator's parameters.
         parameters: One row per level, 1 to 5; one value per name.
         unit: Unit of the parameters.
         source: Source of the parameters.
-        operator: The function that distorts.
+        operator: The pure function ``operator(image, rng, *parameters) -> image``: the image ``(H, W, 3)``
+            uint8 RGB, which it must not change, a ``numpy.random.Generator`` for all that is random, and the
+            values of a level by the order of ``parameter_names``; it returns an image of the same shape.
         remark: Differences from the source.
         coherent: True where the few random draws set the look of the whole image (a direction), so that
             all cameras of one robot must share them; False for what differs between sensors, such as noise.

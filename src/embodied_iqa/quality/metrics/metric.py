@@ -30,7 +30,8 @@ class MetricInfo:
     """Description of a metric.
 
     Attributes:
-        name: One that `embodied_iqa.quality.metrics.catalogue.metric_by_name` resolves to this metric.
+        name: By which `embodied_iqa.metric` and the commands find it; of a metric of your own any word, which
+            ``python:module:factory`` replaces.
         needs: Full reference or no reference.
         higher_is_better: Direction.
         lowest: Least possible value.

@@ -327,12 +327,10 @@ def _gate(run: RunRecord) -> Gate:
     repaired = sum(
         verdict.verdict is Verdict.PASS and says_repaired(verdict.reason) for verdict in run.verdicts
     )
-    held_s = round(run.held_s, 3)
     verdicts = count[Verdict.PASS], count[Verdict.HOLD], count[Verdict.REJECT]
-    if run.motions is None:
-        return Gate(run.gate_mode, *verdicts, repaired, held_s, None, None)
-    held = sum(motion.verdict is not Verdict.PASS for motion in run.motions)
-    return Gate(run.gate_mode, *verdicts, repaired, held_s, len(run.motions), held)
+    passes = None if run.motions is None else [motion.verdict is Verdict.PASS for motion in run.motions]
+    motions = (None, None) if passes is None else (len(passes), passes.count(False))
+    return Gate(run.gate_mode, *verdicts, repaired, round(run.held_s, 3), *motions)
 
 
 def _frames(run: RunRecord) -> Frames:
