@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +82,16 @@ def test_the_gate_judges_without_the_subjects(tmp_path: Path, capsys: pytest.Cap
     assert verdicts(tree) == [(8, 0, 0), (8, 0, 0)]
     assert [run["decision"] for run in tree["runs"]] == [None, None]
     assert not any("lost live" in remark for remark in tree["remarks"])
+
+
+def test_motions_that_nobody_judged_again_are_unknown(tmp_path: Path) -> None:
+    record = read_trial(trial(tmp_path, calibration(tmp_path / "my_gate.yaml")))
+    unknown = replace(record, runs=tuple(replace(run, motions=None) for run in record.runs))
+    counts = [
+        [(run.gate.motions, run.gate.motions_held) for run in score_trial(one, uncalibrated)]
+        for one in (record, unknown)
+    ]
+    assert counts == [[(0, 0)] * 2, [(None, None)] * 2]
 
 
 @pytest.mark.parametrize("bounds", [ANY, NONE])
