@@ -220,8 +220,7 @@ class AskPerson:
     """Ask the person at a real arm. Expects a reply with yes or no, and a remark as its message.
 
     Attributes:
-        stage: PREPARE (is the scene ready, the way free?), JUDGE (was the task done?), or RECOVER (after a
-            stop: is the way back free?).
+        stage: PREPARE (scene ready, way free?), JUDGE (task done?) or RECOVER (after a stop: way back free?).
         run_index: The run.
         problem: Problem to be solved first, or the stop; may be empty.
     """
