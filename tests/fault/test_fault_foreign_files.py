@@ -13,6 +13,7 @@ from embodied_iqa.cli import rescoring_frames
 from embodied_iqa.cli.main import main
 from embodied_iqa.data.frames.any_frames import open_frames
 from embodied_iqa.imaging.images.stored_images import StoredImage
+from embodied_iqa.models.subjects.reference import parse_vlm
 from foreign_files import TOPIC, ForeignFile, foreign_file
 from lerobot_samples import TOP
 from trial_recording import PixelVlm
@@ -116,7 +117,9 @@ def changes_of(file: ForeignFile) -> list[str]:
 
 @pytest.fixture(autouse=True)
 def _pixel_vlm(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rescoring_frames, "parse_vlm", str)
+    monkeypatch.setattr(
+        rescoring_frames, "parse_vlm", lambda _name: parse_vlm("openai:http://127.0.0.1:1/v1#m")
+    )
     monkeypatch.setattr(rescoring_frames, "make_vlm", lambda _name, _options: PixelVlm())
 
 

@@ -33,7 +33,7 @@ def test_every_time_has_a_limit_here() -> None:
 @pytest.mark.parametrize("name", RANGES)
 def test_a_time_out_of_its_range_is_refused_with_the_range(name: str) -> None:
     low, high = RANGES[name]
-    words = f"wrong {name}; expected {NumberRange(low, high)}; got"
+    words = f"parameter {name} in LeaseOptions; expected {NumberRange(low, high)}; got"
     for beyond in (math.nextafter(low, -1.0), math.nextafter(high, 20.0), -math.inf, math.inf, math.nan):
         with pytest.raises(UsageError, match=words) as caught:
             LeaseOptions(**{name: beyond})

@@ -22,6 +22,7 @@ from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.runs.cell.cell_check import CellCheck, CheckResult
 from embodied_iqa.runs.cell.cell_file import CellFile
 from embodied_iqa.runs.cell.seen_camera import SeenCamera
+from embodied_iqa.runs.graph.node_table import resolve
 
 
 def number(text: str) -> float:
@@ -260,8 +261,8 @@ def test_nothing_is_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 def test_the_hint_of_cell_check_names_every_file_and_parameter(capsys: pytest.CaptureFixture[str]) -> None:
     words = Namespace(json=False, out=None, config=["cell.yaml", "more.yaml"], set=["arm_node.robot=none"])
-    check._print(words, [CellCheck("arm: posture", "read", "joint angles", is_ok=True)])
-    hint = "--config cell.yaml --config more.yaml --set arm_node.robot=none --task TEXT"
+    check._print(words, [CellCheck("arm: posture", "read", "joint angles", is_ok=True)], resolve())
+    hint = "--config cell.yaml --config more.yaml --set arm_node.robot=none --vlm none --task TEXT"
     assert hint in capsys.readouterr().err
 
 
@@ -269,7 +270,7 @@ def test_what_only_some_models_need_is_named_and_stops_no_trial(capsys: pytest.C
     words = Namespace(json=False, out=None, config=["cell.yaml"], set=[])
     rate = CellCheck("top: rate", "30 Hz", "at least 8 Hz", is_ok=True)
     pose = CellCheck("top: hand-eye", "none", "one", is_ok=False, otherwise=CheckResult.MISSING)
-    assert check._print(words, [rate, pose]) is None
+    assert check._print(words, [rate, pose], resolve()) is None
     printed = capsys.readouterr()
     assert "missing: top: hand-eye (a trial runs without" in printed.out
     assert "embodied-iqa trial" in printed.err

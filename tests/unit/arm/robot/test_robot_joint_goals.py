@@ -110,7 +110,7 @@ def test_a_policy_for_a_ur5_on_the_server_of_openpi_moves_joints_from_chunk_to_c
                 stamp_ns, Source.DISTORTED, sequence, 0, "turn", KINEMATICS.forward(q_rad), 0.0, q_rad
             )
             record = decide(vla, request, {View.TOP: frame, View.WRIST: frame})
-            rig.runner.take_goal(goal_of_record(replace(record, view=View.WRIST)))
+            rig.runner.take_goal(goal_of_record(replace(record, view=View.WRIST, other_frames=())))
             for _ in range(24):
                 rig.tick()
         close_subject(vla)

@@ -23,6 +23,7 @@ from embodied_iqa.data.recording.writer import TrialWriter
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.imaging.images.image_cdr import COMPRESSED_TYPE, IMAGE_TYPE, depth_from_cdr, image_to_cdr
 from embodied_iqa.models.scoring.constants import SubjectConstants, UncalibratedError
+from embodied_iqa.models.subjects.reference import parse_vlm
 from embodied_iqa.runs.graph import session_results
 from trial_recording import PixelVlm, image, type_store
 
@@ -152,7 +153,9 @@ def test_rescoring_keeps_it_once(
 
     for module in (rescoring_frames, session_results):
         monkeypatch.setattr(module, "constants_of", uncalibrated)
-    monkeypatch.setattr(rescoring_frames, "parse_vlm", str)
+    monkeypatch.setattr(
+        rescoring_frames, "parse_vlm", lambda _name: parse_vlm("openai:http://127.0.0.1:1/v1#m")
+    )
     monkeypatch.setattr(rescoring_frames, "make_vlm", lambda _name, _options: PixelVlm())
     bag, out = write_bag(tmp_path / "bag.mcap", "/d/compressedDepth", compressed=True), tmp_path / "out"
     words = ["--topic", f"top={COLOUR}", "--depth", "top=/d/compressedDepth", "--task", "open the drawer"]
