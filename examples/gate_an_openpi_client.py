@@ -66,7 +66,7 @@ def run(
         permission = gate.permission()
         if permission.reason:
             robot.hold(permission.reason)
-            chunk = []  # decided on what is no longer true
+            chunk = []  # out of date
         elif chunk:
             robot.act(chunk.pop(0))
         wait(PERIOD_S)

@@ -146,7 +146,7 @@ def _known(arguments: argparse.Namespace, plan: FitPlan) -> GateFile:
 
 
 def _source(arguments: argparse.Namespace) -> ReferenceSource:
-    """Return the frames of what is no database; what cannot be used is refused."""
+    """Return the frames of a LeRobot data set or of recordings; others are refused."""
     sources: list[Path] = arguments.sources
     return _episodes(arguments) if len(sources) == 1 and is_lerobot(sources[0]) else _recordings(arguments)
 

@@ -157,7 +157,7 @@ class ArmNode(ManagedNode[ArmParameters]):
     def _tick(self, measured: ArmState) -> None:
         fault = measured.fault
         lasting = fault.reason if fault is not None and fault.cause.lasts else ""
-        if lasting != self._fault:  # told at once: a trial must not arm the arm in the meantime
+        if lasting != self._fault:  # without waiting: a trial must not arm the arm meanwhile
             self._fault = lasting
             self._report()
         if self.active:
