@@ -272,7 +272,6 @@ class TrialNode(BaseNode[TrialParameters]):
 
     def _do(self, plan: TrialPlan, command: Command) -> None:
         if isinstance(command, MarkRunStart):
-            self._published_ns.clear()
             kind, start_ns = ours.TrialEvent.KIND_RUN_START, command.start_ns
             self._publish_mark(plan, kind, start_ns, command.run_index, start_ns)
         elif isinstance(command, MarkRunEnd):
@@ -288,6 +287,7 @@ class TrialNode(BaseNode[TrialParameters]):
         event.frames_published = sum(
             result.start_ns <= stamp_ns <= result.end_ns for stamp_ns in self._published_ns
         )
+        self._published_ns.clear()
         self._event_publisher.publish(event)
         if result.run_index + 1 == plan.run_count:
             self._publish_mark(plan, ours.TrialEvent.KIND_TRIAL_END, self.get_clock().now().nanoseconds)

@@ -87,7 +87,7 @@ def step(state: TrialState, event: Event) -> Step:
             return _chunk_seen(state, event)
         case Deciding(busy):
             state = replace(state, deciding=busy)
-        case EndedByPerson() if _executing(state):
+        case EndedByPerson() if state.is_executing:
             return _ended_by_person(state)
     return state, []
 
@@ -105,7 +105,7 @@ def _answered(state: TrialState, event: Answered) -> Step:
 def _chunk_seen(state: TrialState, event: ChunkSeen) -> Step:
     held = state.held if event.status is ChunkStatus.ACT else ""
     state = replace(state, held=held, decided=state.decided | {event.status}, failure=event.failure)
-    if event.status is ChunkStatus.DONE and _executing(state):
+    if event.status is ChunkStatus.DONE and state.is_executing:
         return _end_run(replace(state, rejection=""), "the VLA reported that the task is done")
     return state, []
 
@@ -115,17 +115,9 @@ def _sources(plan: TrialPlan) -> tuple[Source, ...]:
     return (Source.RAW, Source.DISTORTED) if plan.has_vlm else ()
 
 
-def _if_arm(plan: TrialPlan, command: Command) -> tuple[Command, ...]:
-    return (command,) if plan.has_arm else ()
-
-
 def _stopping(plan: TrialPlan, reason: str) -> tuple[Command, ...]:
     """Return what stops arm and policy: the arm first, which never waits for an answer of the policy."""
-    return (*_if_arm(plan, StopArm(reason)), SetTask("", 0))
-
-
-def _executing(state: TrialState) -> bool:
-    return state.stage is Stage.EXECUTE and not state.pending
+    return (*((StopArm(reason),) if plan.has_arm else ()), SetTask("", 0))
 
 
 def _enter(state: TrialState, stage: Stage, *commands: Command) -> Step:
@@ -140,6 +132,8 @@ def _replied(state: TrialState, reply: Reply) -> Step:
     state = replace(state, pending=tuple(rest))
     if isinstance(done, AskPerson | ReturnToStart | CheckStart):
         return _attended(state, done, reply)
+    if isinstance(done, Rearm) and not reply.ok and reply.stopped:
+        return _stopped_before_run(state, reply)
     if not reply.ok and state.stage is not Stage.CLOSE:
         what = "" if isinstance(done, CheckArm) else f"{type(done).__name__} failed: "
         return cancel(state, f"{what}{reply.message}")
@@ -154,8 +148,15 @@ def _replied(state: TrialState, reply: Reply) -> Step:
         rest = [replace(c, from_ns=max(c.from_ns, from_ns)) if isinstance(c, SetTask) else c for c in rest]
         state = replace(state, pending=tuple(rest))
     if rest:
-        return state, [rest[0]]
+        return _next(state)
     return _stage_done(state, reply)
+
+
+def _next(state: TrialState) -> Step:
+    """Return the next command of this stage; a run is marked once the arm is armed for it."""
+    command, mark = state.pending[0], MarkRunStart(state.run_index, state.start_ns)
+    is_begun = state.stage is Stage.ARM and isinstance(command, SetTask)
+    return state, [mark, command] if is_begun else [command]
 
 
 def _stage_done(state: TrialState, reply: Reply) -> Step:
@@ -169,14 +170,9 @@ def _stage_done(state: TrialState, reply: Reply) -> Step:
             return _enter(state, Stage.DISTORT, change)
         case Stage.DISTORT:
             # armed while time is stopped, so that the first frame is not older than the arming
-            state, commands = _enter(
-                state,
-                Stage.ARM,
-                *_if_arm(plan, Rearm(state.start_ns)),
-                SetTask(plan.task, state.start_ns),
-                RunWorld(running=True),
-            )
-            return state, [MarkRunStart(index, state.start_ns), *commands]
+            arming = (Rearm(state.start_ns),) if plan.has_arm else ()
+            pending = (*arming, SetTask(plan.task, state.start_ns), RunWorld(running=True))
+            return _next(replace(state, stage=Stage.ARM, pending=pending))
         case Stage.ARM:
             return replace(state, stage=Stage.EXECUTE), []
         case Stage.SETTLE if state.settle_until_ns == 0:
@@ -250,6 +246,12 @@ def _to_start(state: TrialState, stopped: str) -> Step:
     return _enter(state, Stage.RESET, ReturnToStart())
 
 
+def _stopped_before_run(state: TrialState, reply: Reply) -> Step:
+    """Ask again after a stop between the answer and the arming, which may have armed the arm all the same."""
+    question = AskPerson(Stage.PREPARE, state.run_index, reply.stopped)
+    return _enter(state.without_run(), Stage.PREPARE, StopArm(reply.message), question)
+
+
 def _judged(state: TrialState, reply: Reply) -> Step:
     world = None if state.world is None else replace(state.world, task_success=reply.yes)
     words = f"judged: {'done' if reply.yes else 'not done'}" + (reply.message and f"; {reply.message}")
@@ -273,7 +275,7 @@ def _world_seen(state: TrialState, event: WorldSeen) -> Step:
     if event.stamp_ns < state.start_ns or state.stage is Stage.JUDGE:
         return state, []
     state = replace(state, world=event).at(event.stamp_ns)
-    if event.contact_violation and _executing(state):
+    if event.contact_violation and state.is_executing:
         return _end_run(replace(state, emergency=True), event.contact_violation)
     return _time_passed(state)
 
@@ -282,7 +284,7 @@ def _time_passed(state: TrialState) -> Step:
     """Let things come to rest, or end a run that has taken too long."""
     if state.stage is Stage.SETTLE:
         return _settle(state)
-    if not _executing(state):
+    if not state.is_executing:
         return state, []
     if state.now_ns - state.start_ns > state.plan.run_limit_ns:
         return _end_run(state, "the run took too long")
@@ -300,7 +302,7 @@ def _arm_seen(state: TrialState, event: ArmSeen) -> Step:
     carries_time = not state.plan.stops_time
     if carries_time:
         state = state.at(event.stamp_ns)
-    if _executing(state):
+    if state.is_executing:
         if event.emergency_stop:
             return _end_run(replace(state, emergency=True), event.reason)
         if event.broken_down:
@@ -337,8 +339,7 @@ def _finish_run(state: TrialState, stopped: str = "") -> Step:
     outcome, reason = outcome_of(state, world)
     result = RunResult(state.run_index, state.start_ns, world.stamp_ns, outcome, reason, world.T_base_tool)
     state = replace(state, results=(*state.results, result), run_index=state.run_index + 1)
-    state = replace(state, asked=False, held="", rejection="", ending="", judged="", failure="")
-    state = replace(state, emergency=False, by_person=False, settle_until_ns=0)
+    state = state.without_run()
     if state.plan.attended:
         state, commands = _to_start(state, stopped)
     elif state.run_index < state.plan.run_count:

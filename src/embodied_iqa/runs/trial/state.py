@@ -81,6 +81,16 @@ class TrialState:
         never = "no decision came: " if self.failure and self.decided == {None} else ""
         return "; ".join(filter(None, (self.reported, f"{never}{self.failure}")))
 
+    @property
+    def is_executing(self) -> bool:
+        """Whether the policy may move the arm."""
+        return self.stage is Stage.EXECUTE and not self.pending
+
+    def without_run(self) -> TrialState:
+        """Return the state between two runs, or before another start of the same one."""
+        state = replace(self, asked=False, held="", rejection="", ending="", judged="", failure="")
+        return replace(state, emergency=False, by_person=False, settle_until_ns=0)
+
     def at(self, stamp_ns: int) -> TrialState:
         """Return the state at a later time; while the policy decides, no time without motion passes."""
         now_ns = max(self.now_ns, stamp_ns)

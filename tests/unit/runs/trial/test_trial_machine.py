@@ -56,8 +56,8 @@ EXPECTING_REPLIES = (
 RUN = [
     "ResetWorld",
     "SetDistortion",
-    "MarkRunStart",
     "Rearm",
+    "MarkRunStart",
     "SetTask",
     "RunWorld",
     "AskVlm",
@@ -88,7 +88,7 @@ def test_the_world_starts_last_and_from_the_same_seed() -> None:
     resets = [command for command in world.commands if isinstance(command, ResetWorld)]
     assert resets == [ResetWorld(PLAN.scene_seed, PLAN.task)] * 3
     assert all(
-        command.from_ns == world.commands[index - 1].start_ns
+        command.from_ns == world.commands[index + 1].start_ns
         for index, command in enumerate(world.commands)
         if isinstance(command, Rearm)
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 from test_trial_attended import ATTENDED, AttendedWorld, outcomes
@@ -10,7 +10,19 @@ from trial_world import FakeWorld, done_after
 
 from embodied_iqa.models.scoring.execution_score import Outcome
 from embodied_iqa.runs.trial.attendance import ANSWERS, Question, question_text, unanswered
-from embodied_iqa.runs.trial.protocol import ArmSeen, AskPerson, Command, Reply, ReturnToStart, Stage
+from embodied_iqa.runs.trial.protocol import (
+    ArmSeen,
+    AskPerson,
+    AskVlm,
+    Command,
+    Finish,
+    FrameSeen,
+    MarkRunStart,
+    Rearm,
+    Reply,
+    ReturnToStart,
+    Stage,
+)
 from embodied_iqa.runs.trial.stop_guard import StopGuard
 
 PRESSED = "the emergency stop is pressed (robot emergency stopped)"
@@ -180,6 +192,66 @@ def test_a_stop_before_a_run_is_named_by_the_question_that_is_asked_again() -> N
     prepared = [question.problem for question in world.asked if question.stage is Stage.PREPARE]
     assert prepared == ["", PRESSED]
     assert world.kinds().count("CheckStart") == 1, "the first answer does not count"
+
+
+@dataclass
+class ArmingRefused(AttendedWorld):
+    """Stopped while the arm is about to be armed for its first run, as often as the test wants."""
+
+    stops: int = 1
+
+    def reply(self, command: Command) -> Reply:
+        if isinstance(command, Rearm) and self.kinds().count("Rearm") <= self.stops:
+            return Reply(command, ok=False, message=PRESSED, stopped=PRESSED)
+        return super().reply(command)
+
+
+@pytest.mark.parametrize("stops", [1, 3])
+def test_a_stop_between_the_answer_and_the_arming_asks_again_each_time(stops: int) -> None:
+    world = ArmingRefused(plan=ONE_RUN, on_tick=done_after(1.0), stops=stops).play()
+    prepared = [question.problem for question in world.asked if question.stage is Stage.PREPARE]
+    assert prepared == ["", *stops * [PRESSED]]
+    kinds = world.kinds()
+    assert kinds.count("Rearm") == kinds.count("CheckStart") == stops + 1, "once for each answer"
+    for place, kind in enumerate(kinds):
+        if kind == "AskPerson" and world.asked[kinds[:place].count("AskPerson")].problem == PRESSED:
+            assert kinds[place - 2 : place] == ["Rearm", "StopArm"], "the arm is stopped before the question"
+    assert kinds.count("MarkRunStart") == kinds.count("MarkRunEnd") == 1, "no run begins without an arm"
+    assert kinds.index("MarkRunStart") > max(place for place, kind in enumerate(kinds) if kind == "Rearm")
+    assert outcomes(world) == [Outcome.SUCCESS]
+    assert world.finish is not None
+    assert world.finish.ok
+
+
+def test_the_first_frame_of_the_run_that_begins_after_such_a_stop_is_asked_about() -> None:
+    """An answer about a frame from before the stop is of no run."""
+
+    class Seen(ArmingRefused):
+        def reply(self, command: Command) -> Reply:
+            if isinstance(command, Rearm):
+                self.step(FrameSeen(self.now_ns))
+            return super().reply(command)
+
+    world = Seen(plan=ONE_RUN, on_tick=done_after(1.0)).play()
+    (start,) = (command.start_ns for command in world.commands if isinstance(command, MarkRunStart))
+    stamps = [command.stamp_ns for command in world.commands if isinstance(command, AskVlm)]
+    assert len(stamps) == 4
+    assert [stamp_ns >= start for stamp_ns in stamps] == [False, False, True, True]
+
+
+@pytest.mark.parametrize("message", ["given up", unanswered(Stage.PREPARE, 60.0)])
+def test_no_answer_after_such_a_stop_ends_the_trial_without_motion(message: str) -> None:
+    def answer(asked: AskPerson) -> Reply:
+        return Reply(asked, ok=not asked.problem, yes=True, message=message)
+
+    world = ArmingRefused(plan=ONE_RUN, on_tick=done_after(1.0), answer=answer).play()
+    assert world.kinds().count("Rearm") == 1
+    assert world.finish == Finish(ok=False, message=message)
+
+
+def test_an_arming_that_fails_without_a_stop_ends_the_trial() -> None:
+    world = AttendedWorld(plan=ONE_RUN, refuse=lambda command: isinstance(command, Rearm)).play()
+    assert world.finish == Finish(ok=False, message="Rearm failed: refused")
 
 
 def test_the_question_names_the_stop_and_says_what_moves_when() -> None:
