@@ -14,10 +14,11 @@ from embodied_iqa_msgs.msg import ActionChunk, ArmStatus, GateLease
 from geometry_msgs.msg import PoseStamped
 
 from embodied_iqa.arm.robot.limits import ArmLimits
+from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.live.ros import arm_return, trial_commands
 from embodied_iqa.live.ros.arm_return import ArmReturn
 from embodied_iqa.live.ros.calls import NoResponseError
-from embodied_iqa.live.ros.conversion import pose_of
+from embodied_iqa.live.ros.conversion import header_of, pose_of
 from embodied_iqa.live.ros.goals import goal_of
 from embodied_iqa.live.ros.trial_commands import TrialCommands
 from embodied_iqa.runs.trial.protocol import (
@@ -76,6 +77,7 @@ class Bench:
         fails: Command that nobody answers.
         at_m: Where the arm is; None where that is not known.
         fault: What a node reports of itself, asked while the return waits for a lease.
+        views: Cameras of the trial.
     """
 
     def __init__(
@@ -86,14 +88,23 @@ class Bench:
         fails: type[Command] | None = None,
         at_m: float | None = -0.45,
         fault: Callable[[], str] = str,
+        views: tuple[View, ...] = (View.TOP,),
     ) -> None:
+        self.stamp_ns, self.views = 0, views
         self.done: list[type[Command]] = []
         self._fails = fails
         self.wires, self._passes, self._leaves = Wires(), passes, leaves
         self.asked = 0
         self.said: list[str] = []
         self.say, self._fault = self.said.append, fault
-        self.arm = ArmReturn(self.wires, ArmLimits(), LIMIT_S, self._do, self)  # type: ignore[arg-type]
+        self.arm = ArmReturn(
+            self.wires,  # type: ignore[arg-type]
+            ArmLimits(),
+            LIMIT_S,
+            self._do,
+            self,
+            views=views,
+        )
         if at_m is not None:
             self.put(at_m)
 
@@ -104,6 +115,13 @@ class Bench:
         T = np.diag([1.0, -1.0, -1.0, 1.0])
         T[:3, 3] = x_m, 0.1, 0.3
         self.wires.listeners["arm/tool_pose"](PoseStamped(pose=pose_of(T)))
+
+    def judge(self, view: View, reason: str = "") -> None:
+        """Judge an image: it passes, unless there is a reason."""
+        self.stamp_ns += 1
+        verdict = GateLease.VERDICT_HOLD if reason else GateLease.VERDICT_PASS
+        lease = GateLease(header=header_of(self.stamp_ns), view=view, verdict=verdict, reason=reason)
+        self.wires.listeners["gate/lease"](lease)
 
     def _do(self, command: Command) -> Reply:
         self.done.append(type(command))
@@ -117,8 +135,8 @@ class Bench:
 
     def unwanted(self) -> str:
         self.asked += 1
-        if self._passes:
-            self.wires.listeners["gate/lease"](GateLease(verdict=GateLease.VERDICT_PASS))
+        for view in self.views if self._passes else ():
+            self.judge(view)
         return GONE if self._leaves(self.wires) else ""
 
 
@@ -147,9 +165,7 @@ def test_only_the_way_back_is_executed_whole_by_an_arm_with_a_receding_horizon()
     assert bench.arm.check(0) == ""
     bench.put(-0.55)
     bench.arm.go()
-    chunk = bench.wires.sent
-    chunk.view = "top"
-    assert goal_of(chunk).whole
+    assert goal_of(bench.wires.sent).whole
     assert not goal_of(ActionChunk(view="top", subject="classical-vla")).whole
 
 
@@ -189,8 +205,8 @@ def test_a_return_that_waits_for_a_lease_names_the_fault_at_once_again_and_in_it
     )
     assert bench.arm.check(0) == ""
     bench.put(-0.55)
-    assert bench.arm.go() == f"the arm is not back at its start: the gate passes no image; {silent}"
-    words = f"the gate passes no image; {silent}"
+    assert bench.arm.go() == f"the arm is not back at its start: the gate passes no image of top; {silent}"
+    words = f"the gate passes no image of top; {silent}"
     assert bench.said == 12 * [words], "at 1 s and every 5 s of the 60 s"
     assert bench.done == [SetDistortion, Rearm, StopArm]
 
@@ -231,10 +247,30 @@ def test_a_return_names_why_the_gate_passes_nothing(monkeypatch: pytest.MonkeyPa
     bench = Bench(passes=False, leaves=lambda _wires: False)
     assert bench.arm.check(0) == ""
     bench.put(-0.55)
-    held = GateLease(verdict=GateLease.VERDICT_HOLD, reason="too dark")
-    clock.moments = [(1.0, lambda: bench.wires.listeners["gate/lease"](held)), (6.0, bench.arm.interrupt)]
+    clock.moments = [(1.0, lambda: bench.judge(View.TOP, "too dark")), (6.0, bench.arm.interrupt)]
     bench.arm.go()
-    assert bench.said == ["the gate passes no image: too dark"]
+    assert bench.said == ["the gate passes no image of top (too dark)"]
+
+
+def test_the_way_back_is_a_goal_on_an_image_of_every_camera_of_the_trial(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each image has passed: one that was held, or another camera's, sends nothing."""
+    clock = Clock(monkeypatch)
+    cameras = (View.TOP, View.WRIST)
+    bench = Bench(passes=False, leaves=lambda wires: wires.at_work, views=cameras)
+    assert bench.arm.check(0) == ""
+    bench.put(-0.55)
+    sent: list[bool] = []
+    images = ((View.TOP, ""), (View.SIDE, ""), (View.WRIST, "too dark"), (View.TOP, ""), (View.WRIST, ""))
+    for second, (view, reason) in enumerate(images, start=1):
+        clock.moments += [
+            (second, lambda view=view, reason=reason: bench.judge(view, reason)),  # type: ignore[misc]
+            (second + 0.5, lambda: sent.append(bench.wires.at_work)),
+        ]
+    assert GONE in bench.arm.go()
+    assert sent == 4 * [False], "it is sent with the fifth image"
+    assert goal_of(bench.wires.sent).frames == ((View.WRIST, 5), (View.TOP, 4)), "the newest of each"
 
 
 def test_an_interrupted_return_does_not_arm() -> None:

@@ -23,15 +23,9 @@ from embodied_iqa.imaging.images.frame import Frame, View, parse_view
 from embodied_iqa.imaging.images.message_geometry import matrix_from_pose
 from embodied_iqa.imaging.images.pairing import Arrived, missing_pair, paired_stamps
 from embodied_iqa.imaging.images.state_history import StateHistory
-from embodied_iqa.live.ros.conversion import (
-    chunk_to_msg,
-    header_of,
-    ns_of,
-    optical_frame,
-    pose_of,
-    time_of,
-)
+from embodied_iqa.live.ros.conversion import chunk_to_msg, ns_of, pose_of
 from embodied_iqa.live.ros.frames import FrameInput, tool_pose_of
+from embodied_iqa.live.ros.goals import name_frames
 from embodied_iqa.live.ros.inference import NodeInference
 from embodied_iqa.live.ros.node import Health, ManagedNode, leave, main_of
 from embodied_iqa.live.ros.qos import EVENT, STATE, adjustable
@@ -290,10 +284,8 @@ class VlaNode(ManagedNode[VlaParameters]):
 
 def _message_of(record: ChunkRecord, task: str, pose: Pose) -> ActionChunk:
     message = chunk_to_msg(record)
-    message.header = header_of(record.stamp_ns, optical_frame(record.view))
-    message.view, message.source, message.task = str(record.view), int(record.source), task
-    message.other_views = [str(view) for view, _ in record.other_frames]
-    message.other_stamps = [time_of(stamp_ns) for _, stamp_ns in record.other_frames]
+    name_frames(message, ((record.view, record.stamp_ns), *record.other_frames))
+    message.source, message.task = int(record.source), task
     message.sequence, message.step = record.sequence, record.step
     message.tool_pose, message.gripper = pose, record.gripper
     message.joints = [] if record.q_rad is None else record.q_rad.tolist()

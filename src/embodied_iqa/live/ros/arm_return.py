@@ -1,9 +1,9 @@
-"""Returns a real arm to the start of the first run, under a lease of the gate like any motion."""
+"""Returns a real arm to the start of the first run, under leases of the gate like any motion."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 import numpy as np
@@ -16,8 +16,11 @@ from sensor_msgs.msg import JointState
 
 from embodied_iqa.arm.robot.homing import StartPose, distance_to_start, way_back
 from embodied_iqa.arm.robot.limits import ArmLimits
-from embodied_iqa.live.ros.conversion import chunk_to_msg, ns_of
+from embodied_iqa.arm.robot.passed_frames import PassedFrames
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.live.ros.conversion import chunk_to_msg, lease_of, ns_of
 from embodied_iqa.live.ros.frames import tool_pose_of
+from embodied_iqa.live.ros.goals import name_frames
 from embodied_iqa.live.ros.names import DIAGNOSTICS, local_name
 from embodied_iqa.live.ros.qos import EVENT, STATE, adjustable
 from embodied_iqa.runs.trial.protocol import Command, Rearm, Reply, SetDistortion, StopArm
@@ -60,13 +63,21 @@ class ArmReturn:
         limit_s: Maximum duration of a return, real time.
         do: Executes a command of the trial and returns its reply.
         watch: Asked while waiting; a new fault is said at once, anything again every few seconds.
+        views: Cameras of the trial: the gate has to pass the images of each, as long as the arm moves.
 
     Attributes:
         guard: Knows whether the arm may be armed without another answer of a person.
     """
 
     def __init__(
-        self, node: Node, limits: ArmLimits, limit_s: float, do: Callable[[Command], Reply], watch: Watch
+        self,
+        node: Node,
+        limits: ArmLimits,
+        limit_s: float,
+        do: Callable[[Command], Reply],
+        watch: Watch,
+        *,
+        views: Iterable[View],
     ) -> None:
         self._limits, self._limit_s, self._do, self._watch = limits, limit_s, do, watch
         self._news = WaitNews(watch.say)
@@ -74,8 +85,7 @@ class ArmReturn:
         self._start: StartPose | None = None
         self._T_base_tool: np.ndarray | None = None
         self._gripper = 0.0
-        self._lease: GateLease | None = None
-        self._rejection = ""
+        self._passed = PassedFrames(views)
         self._status: ArmStatus | None = None
         self._sequence = 0
         self._interrupted = False
@@ -141,7 +151,7 @@ class ArmReturn:
             return "no start is stored"
         if not self._distance():
             return ""
-        self._interrupted, self._rejection = False, ""
+        self._interrupted = False
         self._news.begin(time.monotonic())
         try:
             problem = self._begin() or self._move(time.monotonic() + self._limit_s)
@@ -164,11 +174,11 @@ class ArmReturn:
 
     def _move(self, until_s: float) -> str:
         """Send the path until the arm accepts it, then wait for its end."""
-        problem = "the gate passes no image"
+        problem = ""
         while not self._is_to_end(until_s):
-            self._lease = None
-            if not self._wait(lambda: self._lease is not None or self._tell(), until_s):
-                problem = "; ".join(filter(None, (problem, self._watch.fault)))
+            self._passed.expect_new()
+            if not self._wait(lambda: bool(self._passed.frames) or self._tell(), until_s):
+                problem = "; ".join(filter(None, (problem or self._passed.problem, self._watch.fault)))
                 break
             self._send()
             accepted_s = min(until_s, time.monotonic() + _TRY_S)
@@ -195,17 +205,15 @@ class ArmReturn:
         reason = "" if status is None else status.reason
         if status is not None and status.state == ArmStatus.STATE_STOPPED:
             return f"the arm has stopped{reason and f': {reason}'}"
-        if self._lease is None:
-            return f"the gate passes no image{self._rejection and f': {self._rejection}'}"
-        return "; ".join(filter(None, (self._distance(), reason)))
+        return self._passed.problem or "; ".join(filter(None, (self._distance(), reason)))
 
     def _send(self) -> None:
-        lease, start, pose = self._lease, self._start, self._T_base_tool
-        if lease is None or start is None or pose is None:
+        frames, start, pose = self._passed.frames, self._start, self._T_base_tool
+        if not frames or start is None or pose is None:
             return
         self._sequence += 1
         message = chunk_to_msg(Chunk(ChunkStatus.ACT, way_back(start, pose, self._limits), _SUBJECT))
-        message.header, message.view = lease.header, lease.view
+        name_frames(message, frames)
         message.whole = True  # its corners and its end are places
         message.sequence, message.subject, message.task = self._sequence, _SUBJECT, _SUBJECT
         self._publisher.publish(message)
@@ -255,10 +263,10 @@ class ArmReturn:
             self._gripper = float(message.position[-1])
 
     def _take_lease(self, message: GateLease) -> None:
-        if message.verdict == GateLease.VERDICT_PASS:
-            self._lease, self._rejection = message, ""
-        else:
-            self._rejection = message.reason
+        try:
+            self._passed.take(lease_of(message))
+        except ValueError as error:  # a malformed lease allows nothing
+            self._node.get_logger().error(f"lease ignored: {error}", throttle_duration_sec=1.0)
 
     def _take_status(self, message: ArmStatus) -> None:
         self._status = message

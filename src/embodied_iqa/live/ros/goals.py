@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from embodied_iqa.arm.robot.messages import ArmGoal
 from embodied_iqa.imaging.images.frame import View, parse_view
-from embodied_iqa.live.ros.conversion import increments_of, ns_of
+from embodied_iqa.live.ros.conversion import header_of, increments_of, ns_of, optical_frame, time_of
 
 
 def goal_of(message: ActionChunk) -> ArmGoal:
@@ -30,6 +31,14 @@ def goal_of(message: ActionChunk) -> ArmGoal:
         other_frames=other_frames_of(message),
     )
     return goal if joints is None else replace(goal, q_seen_rad=joints[0], joints_rad=joints[1])
+
+
+def name_frames(message: ActionChunk, frames: Sequence[tuple[View, int]]) -> None:
+    """Write cameras and stamps [ns] of the images that a decision is based on, at least one."""
+    (view, stamp_ns), *others = frames
+    message.header, message.view = header_of(stamp_ns, optical_frame(view)), str(view)
+    message.other_views = [str(other) for other, _ in others]
+    message.other_stamps = [time_of(other_ns) for _, other_ns in others]
 
 
 def other_frames_of(chunk: ActionChunk) -> tuple[tuple[View, int], ...]:

@@ -106,7 +106,7 @@ class TrialCommands:
         if config.attended:
             self._attendance = Attendance(node, config.person_limit_s, self._answered)
             limits, limit_s = config.limits, min(config.run_limit_s, _RETURN_S)
-            self._return = ArmReturn(node, limits, limit_s, self._do, watch)
+            self._return = ArmReturn(node, limits, limit_s, self._do, watch, views=config.views)
 
     def begin(self, goal: RunTrial.Goal) -> None:
         """Set the path and the metadata of the recording."""
