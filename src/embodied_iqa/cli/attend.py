@@ -18,7 +18,7 @@ _END_RUN: Final = "end-run"
 _WAIT_S: Final = 10.0
 _ASKED: Final = {
     Stage.PREPARE: "run {} waits: put the scene back and keep clear of the arm",
-    Stage.JUDGE: "run {} has ended: was the task done? After the answer gripper and arm go back: keep clear",
+    Stage.JUDGE: "run {} has ended: was the task done? The arm goes back unless it was stopped: keep clear",
     Stage.RECOVER: "the arm was stopped in run {}: after the answer it moves back to its start: keep clear",
 }
 

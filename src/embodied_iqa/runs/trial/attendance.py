@@ -17,8 +17,8 @@ class Question:
         stage: PREPARE, JUDGE or RECOVER.
         run_index: 0 is the reference run.
         run_count: Runs of the trial.
-        problem: PREPARE: problem to be solved first, may be empty; JUDGE: why the run ended; RECOVER: the
-            stop.
+        problem: PREPARE: problem to be solved first, may be empty; JUDGE: see `judged_next`, empty where it
+            is not known; RECOVER: the stop.
     """
 
     stage: Stage
@@ -58,6 +58,21 @@ ANSWERS: Final = {
 """Words of `embodied-iqa attend` for each question."""
 
 
+def judged_next(ending: str, stopped: str) -> str:
+    """Return why a run has ended, and on a line of its own what moves after the judgement of it.
+
+    Args:
+        ending: Why the run has ended.
+        stopped: A stop that needs an answer of its own before the arm moves; empty for none.
+    """
+    moves = (
+        "The arm was stopped: it stays where it is after your answer, and another question comes."
+        if stopped
+        else "After your answer gripper and arm go back to their start: keep clear."
+    )
+    return f"{ending}\n{moves}"
+
+
 def question_text(question: Question) -> str:
     """Return the text of a question. It does not name the distortion, so that the judgement is blind."""
     run = f"run {question.run_index + 1} of {question.run_count}"
@@ -69,10 +84,7 @@ def question_text(question: Question) -> str:
             f"The arm was stopped: {question.problem}\nIt stays where it is. Release the stop, power on and "
             "release the brakes, then keep clear: after your answer the arm moves back to its start. Clear?"
         )
-    return (
-        f"{run} has ended: {question.problem}\nAfter your answer gripper and arm go back to their start: "
-        "keep clear. Was the task done?"
-    )
+    return f"{run} has ended: {question.problem} Was the task done?"
 
 
 def unanswered(stage: Stage, limit_s: float) -> str:

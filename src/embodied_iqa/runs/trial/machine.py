@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from embodied_iqa.imaging.images.assembler import Source
+from embodied_iqa.runs.trial.attendance import judged_next
 from embodied_iqa.runs.trial.outcome import held_by_gate, outcome_of, overdue_motion, with_fault
 from embodied_iqa.runs.trial.protocol import (
     Answered,
@@ -178,7 +179,7 @@ def _stage_done(state: TrialState, reply: Reply) -> Step:
         case Stage.SETTLE if state.settle_until_ns == 0:
             return replace(state, settle_until_ns=state.now_ns + plan.settle_ns), []
         case Stage.SETTLE:
-            return _settled(state)
+            return _settled(state, reply.stopped)
         case Stage.CLOSE:
             return _closed(state, reply)
         case _:
@@ -198,9 +199,9 @@ def _begin_run(state: TrialState, problem: str = "") -> Step:
     return _reset(state)
 
 
-def _settled(state: TrialState) -> Step:
+def _settled(state: TrialState, stopped: str) -> Step:
     if state.plan.attended and state.world is not None:
-        why = with_fault(state, state.ending)
+        why = judged_next(with_fault(state, state.ending), stopped)
         return _enter(state, Stage.JUDGE, AskPerson(Stage.JUDGE, state.run_index, why))
     return _finish_run(state)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import re
 import shutil
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import cv2
@@ -34,7 +34,7 @@ from embodied_iqa.models.scoring.execution_score import Outcome
 from embodied_iqa.models.subjects.catalogue import Role
 from embodied_iqa.pages.studio.kit.context import Studio
 from embodied_iqa.pages.studio.people.judge_page import Connection
-from embodied_iqa.runs.trial.attendance import Answer, Question
+from embodied_iqa.runs.trial.attendance import Answer, Question, judged_next
 from embodied_iqa.runs.trial.judging import JudgingState
 from embodied_iqa.runs.trial.protocol import Stage
 from embodied_iqa.world.tasks.vocabulary import Verb
@@ -266,7 +266,14 @@ def test_judge_a_run_with_a_photograph(people: tuple[Someone, ...], tmp_path: Pa
     trial.now = asking(Stage.PREPARE)
     assert "Put the scene back" in anna.get("/judge")
     assert anna.post("/judge", stage=7, run=1, do="yes") == (303, "/judge")
+    for stopped, moves in (("", "go back to their start: keep clear"), ("pressed", "another question comes")):
+        question = Question(Stage.JUDGE, 1, 3, judged_next("it took too long", stopped))
+        trial.now = replace(asking(Stage.JUDGE), question=question)
+        page = anna.get("/judge")
+        assert "The run has ended: <bdi>it took too long</bdi>" in page
+        assert moves in page
     trial.now = asking(Stage.JUDGE)
+    assert "Unless it was stopped, the arm goes back" in anna.get("/judge"), "the stop is not known"
     assert anna.post("/judge", stage=7, run=1, do="yes")[0] == 409, "of the question before"
     fields = {"stage": 8, "run": 1, "folder": "db", "distance": "12.5", "note": "it slipped", "do": "yes"}
     assert anna.post("/judge", **fields)[0] == 400, "no outcome"

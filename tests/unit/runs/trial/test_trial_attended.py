@@ -9,7 +9,7 @@ import pytest
 from trial_world import PLAN, SECOND_NS, TICK_NS, FakeWorld, done_after, moves
 
 from embodied_iqa.models.scoring.execution_score import Outcome
-from embodied_iqa.runs.trial.attendance import Question, question_text
+from embodied_iqa.runs.trial.attendance import Question, judged_next, question_text
 from embodied_iqa.runs.trial.protocol import (
     ArmSeen,
     AskPerson,
@@ -175,7 +175,7 @@ def test_a_run_whose_camera_dies_ends_by_its_limits_and_is_judged(
     (result,) = world.state.results
     assert result.reason == f"{words}; {SILENT}; judged: not done"
     assert world.asked[-1].problem.startswith(asked)
-    assert world.asked[-1].problem.endswith(f"; {SILENT}")
+    assert f"; {SILENT}\n" in world.asked[-1].problem
     assert world.now_ns - result.start_ns < 6 * SECOND_NS
 
 
@@ -187,7 +187,7 @@ def test_a_run_that_a_person_ends_while_the_gate_holds_the_arm_says_both() -> No
     world = BlindWorld(on_tick=ended_by_a_person, answer=answer, success=False, held=held).play()
     (result,) = world.state.results
     why = f"ended by a person while the gate held the arm: {held}; {SILENT}"
-    assert world.asked[-1].problem == why
+    assert world.asked[-1].problem == judged_next(why, "")
     assert (result.outcome, result.reason) == (Outcome.HELD_BY_GATE, f"{why}; judged: not done")
 
 
@@ -281,6 +281,7 @@ def test_not_yet_is_asked_again() -> None:
 
 
 PREPARE = "put the scene back and keep clear of the arm. Ready?"
+STOPPED = "The arm was stopped: it stays where it is after your answer, and another question comes."
 JUDGE = "After your answer gripper and arm go back to their start: keep clear. Was the task done?"
 
 
@@ -289,7 +290,14 @@ JUDGE = "After your answer gripper and arm go back to their start: keep clear. W
     [
         (Question(Stage.PREPARE, 0, 3, ""), f"run 1 of 3: {PREPARE}"),
         (Question(Stage.PREPARE, 2, 3, "20 mm off"), f"20 mm off\nrun 3 of 3: {PREPARE}"),
-        (Question(Stage.JUDGE, 1, 3, "looks held"), f"run 2 of 3 has ended: looks held\n{JUDGE}"),
+        (
+            Question(Stage.JUDGE, 1, 3, judged_next("looks held", "")),
+            f"run 2 of 3 has ended: looks held\n{JUDGE}",
+        ),
+        (
+            Question(Stage.JUDGE, 1, 3, judged_next("pressed", "pressed")),
+            f"run 2 of 3 has ended: pressed\n{STOPPED} Was the task done?",
+        ),
     ],
 )
 def test_questions_do_not_name_the_distortion(question: Question, text: str) -> None:

@@ -152,6 +152,21 @@ def test_the_way_back_after_a_stop_waits_for_an_answer_after_the_release() -> No
     assert world.finish.ok
 
 
+@pytest.mark.parametrize("stopped", ["", PRESSED])
+def test_the_judge_reads_whether_the_arm_moves_after_the_answer(stopped: str) -> None:
+    class Ended(AttendedWorld):
+        def reply(self, command: Command) -> Reply:
+            found = super().reply(command)
+            return replace(found, stopped=stopped if self.state.ending else "")
+
+    world = Ended(plan=ONE_RUN, on_tick=trips if stopped else done_after(1.0)).play()
+    (judged,) = (question for question in world.asked if question.stage is Stage.JUDGE)
+    text = question_text(Question(judged.stage, 0, 1, judged.problem))
+    assert ("go back to their start: keep clear. Was the task done?" in text) is not bool(stopped)
+    assert ("it stays where it is after your answer, and another question comes." in text) is bool(stopped)
+    assert [question.problem for question in recover_questions(world)] == [stopped] * bool(stopped)
+
+
 def test_a_stop_on_the_way_back_is_asked_about_before_the_arm_goes_on() -> None:
     class Stopped(AttendedWorld):
         def reply(self, command: Command) -> Reply:
