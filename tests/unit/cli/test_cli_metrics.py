@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -131,6 +132,39 @@ def test_what_distort_wrote_is_scored_as_a_whole_by_several_metrics(
     assert capsys.readouterr().err.count("1 of 4 images have no value") == 2
     (distorted / "manifest.json").unlink()
     assert main(command) == 1, "without the manifest the folders of levels mean nothing"
+
+
+def test_each_type_and_level_of_distort_has_its_own_mean(
+    folders: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    photos, distorted = folders[1], tmp_path / "distorted"
+    command = ["distort", str(photos), "--distortion", "12", "--distortion", "02:3", "--levels", "1,4"]
+    assert main([*command, "--out", str(distorted), "--workers", "1"]) == 0
+    write_image(distorted / "mine.png", CLEAN)
+    (distorted / "12_4" / "below" / "b.png").write_bytes(b"no image")
+    capsys.readouterr()
+    tree = result(capsys, "score", "piqe", distorted, code=1)
+    values = {row["image"]: row["value"] for row in tree["images"]}
+    rows = {row["folder"]: row for row in tree["distortions"]}
+    assert list(rows) == ["02_3", "12_1", "12_4"]
+    of_mild = [values["12_1/a.png"], values["12_1/below/b.png"]]
+    assert rows["12_1"]["mean"] == pytest.approx(np.mean(of_mild))
+    assert (rows["12_1"]["type"], rows["12_1"]["level"], rows["12_1"]["count"]) == ("12", 1, 2)
+    assert rows["12_4"]["mean"] == values["12_4/a.png"], "the damaged image does not count"
+    assert rows["12_4"]["count"] == 1
+    assert main(["metrics", "score", "piqe,psnr", str(distorted), "--reference", str(photos)]) == 1
+    shown = capsys.readouterr().out
+    line = next(line for line in shown.splitlines() if line.startswith("12_1 "))
+    assert f"{rows['12_1']['mean']:.6g}  2" in re.sub(" +", "  ", line)
+    assert "mean" in shown
+
+
+def test_images_that_distort_did_not_make_have_no_mean_by_type(
+    folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert result(capsys, "score", "piqe", folders[0])["distortions"] == []
+    assert main(["metrics", "score", "piqe", str(folders[0])]) == 0
+    assert "type and level" not in capsys.readouterr().out
 
 
 def test_a_metric_is_told_the_camera(

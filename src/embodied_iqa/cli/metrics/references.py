@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.data.frames.any_frames import open_frames
 from embodied_iqa.data.frames.image_folder import FolderFrames
-from embodied_iqa.imaging.distortions.manifest import MANIFEST_FILE, Manifest
+from embodied_iqa.imaging.distortions.manifest import outputs_of
 from embodied_iqa.imaging.images.codecs import image_files, read_image
 from embodied_iqa.imaging.images.stored_images import StoredImage, UnreadableImage
 
@@ -31,7 +31,7 @@ class References:
 
     def __init__(self, path: Path, distorted: Path) -> None:
         self._path = path
-        self._outputs = _distorted_files(distorted if distorted.is_dir() else distorted.parent)
+        self._outputs = outputs_of(distorted if distorted.is_dir() else distorted.parent)
         self._frames = open_frames(path)
         self._is_files = isinstance(self._frames, FolderFrames)
         self._only = read_image(path) if path.is_file() and self._is_files else None
@@ -84,16 +84,6 @@ class References:
             self._ahead = source
             while (image := next(source, None)) is not None:  # `yield from` would end it with the search
                 yield image
-
-
-def _distorted_files(root: Path) -> frozenset[str]:
-    """Return the files that `embodied-iqa distort` wrote to a folder; none for another folder."""
-    if not (root / MANIFEST_FILE).is_file():
-        return frozenset()
-    try:
-        return frozenset(record.output for record in Manifest(root).records)
-    except InputError:  # the manifest of something else
-        return frozenset()
 
 
 def _named(path: Path) -> list[Path]:

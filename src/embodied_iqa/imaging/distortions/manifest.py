@@ -99,12 +99,16 @@ def folders_with_outputs(root: Path) -> Iterator[Path]:
     """Iterate over the folders below one that hold distorted images; those that cannot be read hold none."""
     for name in (MANIFEST_FILE, _JOURNAL):
         for file in root.rglob(name):
-            try:
-                found = file.parent != root and Manifest(file.parent).records
-            except InputError:  # a manifest of something else
-                continue
-            if found:
+            if file.parent != root and outputs_of(file.parent):
                 yield file.parent
+
+
+def outputs_of(folder: Path) -> dict[str, Record]:
+    """Return how each file in a folder was made that `embodied-iqa distort` wrote; of another folder none."""
+    try:
+        return {record.output: record for record in Manifest(folder).records}
+    except InputError:  # a manifest of something else
+        return {}
 
 
 class Manifest:
