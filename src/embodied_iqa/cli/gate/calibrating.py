@@ -109,7 +109,7 @@ def _measured(
     """
     groups: dict[tuple[View, int, int], CleanGroup] = {}
     flat: list[str] = []
-    for view, name, rgb, is_jpeg_file in frames:
+    for view, name, rgb, is_jpeg in frames:
         try:
             clean = measure(rgb)
         except InputError as error:
@@ -122,7 +122,7 @@ def _measured(
         group = groups.setdefault((view, width_px, height_px), CleanGroup())
         for disturbance, image in disturbed(rgb, len(group.clean), tolerances):
             group.tolerated.setdefault(disturbance, []).append(measure(image))
-        group.add(name, clean, rgb, is_jpeg_file=is_jpeg_file)
+        group.add(name, clean, rgb, is_jpeg=is_jpeg)
     if flat:
         what = f"{len(flat)} images of one colour, such as {flat[0]}"
         empty = InputError(f"{what}: nothing is seen in them", expected="clean, typical images")
@@ -150,7 +150,7 @@ def _frames(arguments: argparse.Namespace, lost: list[UnreadableImage] | None) -
     if lost is not None:
         print_note(stored.note)
     for frame in track(stored, arguments.source.name):
-        yield frame.view, frame.name, frame.rgb, frame.is_jpeg_file
+        yield frame.view, frame.name, frame.rgb, frame.is_jpeg
     if lost is not None:
         lost += stored.unreadable
 

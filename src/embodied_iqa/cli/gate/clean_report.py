@@ -22,7 +22,7 @@ from embodied_iqa.quality.gate.image_statistics import ImageStatistics
 
 Image = NDArray[np.uint8]
 Named = tuple[View, str, Image, bool]
-"""Camera, name and pixels of a clean image, and whether it is a JPEG file."""
+"""Camera, name and pixels of a clean image, and whether it is a JPEG."""
 _WORST: Final = re.compile(r"(.+-\d+x\d+)-\d\d\.png")
 
 
@@ -34,19 +34,19 @@ class CleanGroup:
         names: Of the images.
         clean: Their statistics.
         tolerated: Statistics of images with each disturbance that shall pass.
-        jpeg_files: Number of images from JPEG files, whose blocks are then normal.
+        jpeg_images: Number of images that are JPEG, whose blocks are then normal.
     """
 
     names: list[str] = field(default_factory=list)
     clean: list[ImageStatistics] = field(default_factory=list)
     tolerated: dict[str, list[ImageStatistics]] = field(default_factory=dict)
-    jpeg_files: int = 0
+    jpeg_images: int = 0
     _first: dict[bytes, str] = field(default_factory=dict)
     _same: list[tuple[str, str]] = field(default_factory=list)
 
-    def add(self, name: str, clean: ImageStatistics, rgb: Image, *, is_jpeg_file: bool = False) -> None:
+    def add(self, name: str, clean: ImageStatistics, rgb: Image, *, is_jpeg: bool = False) -> None:
         """Add an image with its statistics."""
-        self.jpeg_files += is_jpeg_file
+        self.jpeg_images += is_jpeg
         self.clean.append(clean)
         self.names.append(name)
         first = self._first.setdefault(hashlib.sha256(np.ascontiguousarray(rgb).data).digest(), name)
@@ -73,24 +73,24 @@ class CleanReport:
         names: Of all images.
         files: Of the worst images, in their order; empty where none are written.
         suggestion: A tolerance that helps.
-        jpeg_files: Number of the images that are from JPEG files.
+        jpeg_images: Number of the images that are JPEG.
     """
 
     review: CleanReview
     names: Sequence[str]
     files: tuple[Path, ...] = ()
     suggestion: Suggestion | None = None
-    jpeg_files: int = 0
+    jpeg_images: int = 0
 
     def lines(self) -> list[str]:
         """Return the report as text."""
         made = self.review.calibration
         size = f"{made.width_px}x{made.height_px}"
         lines = [f"  {made.view:5s} {size} from {made.n_frames} frames, of which {self.review.passed} pass"]
-        if self.jpeg_files == made.n_frames:
-            lines.append("    from JPEG files: raw images of this camera will be rejected")
-        elif self.jpeg_files:
-            part = f"{self.jpeg_files} of {made.n_frames} from JPEG files"
+        if self.jpeg_images == made.n_frames:
+            lines.append("    from JPEG images: raw images of this camera will be rejected")
+        elif self.jpeg_images:
+            part = f"{self.jpeg_images} of {made.n_frames} from JPEG images"
             lines.append(f"    {part}: JPEG and raw images need separate calibrations")
         for one, file in zip(self.review.worst, self.files or [None] * len(self.review.worst), strict=True):
             shown = f"  [{file}]" if file else ""
@@ -121,7 +121,7 @@ class CleanReport:
             "height_px": made.height_px,
             "frames": made.n_frames,
             "passed": self.review.passed,
-            "jpeg_files": self.jpeg_files,
+            "jpeg_images": self.jpeg_images,
             "worst": worst,
             "tolerate": _words(self.suggestion).split()[1] if self.suggestion else None,
         }
@@ -146,7 +146,7 @@ def reports(
     """
     found = [(review(calibration, group.clean), group) for calibration, group in calibrated]
     if again is None or not any(one.failing for one, _ in found):
-        return [CleanReport(one, group.names, jpeg_files=group.jpeg_files) for one, group in found]
+        return [CleanReport(one, group.names, jpeg_images=group.jpeg_images) for one, group in found]
     images = _wanted(again, [(one, group) for one, group in found if one.failing])
     return [_report(one, group, images, folder, margins) for one, group in found]
 
@@ -170,12 +170,12 @@ def _report(
     margins: Margins,
 ) -> CleanReport:
     if not reviewed.failing:
-        return CleanReport(reviewed, group.names, jpeg_files=group.jpeg_files)
+        return CleanReport(reviewed, group.names, jpeg_images=group.jpeg_images)
     key = _key(reviewed.calibration)
     sample = [images[(*key, index)] for index in _sample(len(group.clean))]
     files = _written(reviewed, [images[(*key, one.index)] for one in reviewed.worst], folder)
     suggestion = suggested(reviewed, group.clean, sample, margins)
-    return CleanReport(reviewed, group.names, files, suggestion, group.jpeg_files)
+    return CleanReport(reviewed, group.names, files, suggestion, group.jpeg_images)
 
 
 def _key(calibration: GateCalibration) -> tuple[View, int, int]:

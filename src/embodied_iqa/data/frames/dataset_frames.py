@@ -71,4 +71,5 @@ class DatasetFrames:
                 continue
             step = found.step
             stamp_ns = starts_ns[step.episode] + step.stamp_ns
-            yield StoredImage(found.name, found.name, found.key, stamp_ns, found.rgb, step.task)
+            name, was_jpeg = found.name, found.is_jpeg
+            yield StoredImage(name, name, found.key, stamp_ns, found.rgb, step.task, was_jpeg)

@@ -105,12 +105,12 @@ class RecordingFrames:
                 except RecordingReadError as error:
                     yield UnreadableImage(f"{message.topic} {message.log_time_ns}", error)
                     continue
-                topic, stamp_ns = recorded.topic, recorded.image.stamp_ns
+                image, topic, stamp_ns = recorded.image, recorded.topic, recorded.image.stamp_ns
                 name = f"{_folder(topic)}/{stamp_ns}"
                 stamps[name] += 1
                 number = f"_{stamps[name]}" if stamps[name] > 1 else ""
                 title = f"{topic} {stamp_ns}"
-                yield StoredImage(name + number, title, topic, stamp_ns, recorded.image.rgb, task)
+                yield StoredImage(name + number, title, topic, stamp_ns, image.rgb, task, image.is_jpeg)
 
     def _lone_depths(self) -> list[str]:
         """Return the topics of depth that are of no camera, and no compressed copy of one that is."""

@@ -17,8 +17,9 @@ from embodied_iqa.data.lerobot.episodes import Episode, read_episodes, read_task
 from embodied_iqa.data.lerobot.info import INFO_FILE, DatasetCamera, is_inside, read_info
 from embodied_iqa.data.lerobot.steps import DataFile, Step
 from embodied_iqa.data.lerobot.video import Video
-from embodied_iqa.imaging.images.codecs import decode_rgb, read_image
+from embodied_iqa.imaging.images.codecs import decode_rgb, is_jpeg_file, read_image
 from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.imaging.images.header_size import is_jpeg
 from embodied_iqa.imaging.images.stored_images import UnreadableImage
 
 _IMAGE_FILES: Final = (
@@ -36,11 +37,13 @@ class DatasetImage:
         step: The step, with task, state and action.
         key: The camera's key.
         rgb: ``(H, W, 3)`` uint8, red first. Read-only.
+        is_jpeg: Whether it is stored as a JPEG, by its content.
     """
 
     step: Step
     key: str
     rgb: NDArray[np.uint8]
+    is_jpeg: bool = False
 
     @property
     def name(self) -> str:
@@ -217,7 +220,7 @@ class LeRobotDataset:
     def _stored(self, camera: DatasetCamera, step: Step, cell: Any) -> DatasetImage | UnreadableImage:
         place = f"{camera.key}, episode {step.episode}, step {step.index}"
         try:
-            rgb = self._decoded(camera, step, cell, place)
+            rgb, was_jpeg = self._decoded(camera, step, cell, place)
         except InputError as error:
             return UnreadableImage(place, error, image_name(camera.key, step))
         height_px, width_px = rgb.shape[:2]
@@ -225,18 +228,21 @@ class LeRobotDataset:
             size, got = f"{camera.width_px}x{camera.height_px}", f"{width_px}x{height_px}"
             wrong = InputError(f"the image of {place} has another size", expected=size, got=got)
             return UnreadableImage(place, wrong, image_name(camera.key, step))
-        return DatasetImage(step, camera.key, rgb)
+        return DatasetImage(step, camera.key, rgb, was_jpeg)
 
-    def _decoded(self, camera: DatasetCamera, step: Step, cell: Any, place: str) -> NDArray[np.uint8]:
+    def _decoded(
+        self, camera: DatasetCamera, step: Step, cell: Any, place: str
+    ) -> tuple[NDArray[np.uint8], bool]:
+        """Return the pixels of an image, and whether it is a JPEG."""
         content, path = (cell.get("bytes"), cell.get("path")) if isinstance(cell, dict) else (None, None)
         if isinstance(content, bytes):
-            return decode_rgb(content, f"the image of {place}")
+            return decode_rgb(content, f"the image of {place}"), is_jpeg(content)
         names = [name.format(key=camera.key, episode=step.episode, step=step.index) for name in _IMAGE_FILES]
         if isinstance(path, str) and is_inside(path):
             names.append(path)
         for name in names:
             if _is_file(self.path / name):
-                return read_image(self.path / name)
+                return read_image(self.path / name), is_jpeg_file(self.path / name)
         raise InputError(f"the image of {place} is missing", expected="in the Parquet file", available=names)
 
 

@@ -15,7 +15,14 @@ from numpy.typing import NDArray
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.files import IMAGE_PART_SUFFIX, refuse_pipe
 from embodied_iqa.base.lazy import INSTALL_DATA, Later
-from embodied_iqa.imaging.images.header_size import claims_too_much, is_deep, jpeg_damage, png_damage
+from embodied_iqa.imaging.images.header_size import (
+    JPEG_START,
+    claims_too_much,
+    is_deep,
+    is_jpeg,
+    jpeg_damage,
+    png_damage,
+)
 from embodied_iqa.imaging.images.jpeg_pixels import has_exif, jpeg_pixels
 
 cv2: Any = Later("cv2", INSTALL_DATA)
@@ -24,9 +31,8 @@ IMAGE_SUFFIXES = (".bmp", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".we
 """Suffixes of image files, in any case."""
 
 
-_JPEG: Final = b"\xff\xd8\xff"
 _FORMATS: Final = {
-    _JPEG: "JPEG",
+    JPEG_START: "JPEG",
     b"\x89PNG": "PNG",
     b"RIFF": "WebP",
     b"BM": "BMP",
@@ -103,7 +109,7 @@ def decode(data: bytes, flags: int, name: str) -> NDArray[Any]:
     """
     pixels, damage = None, ""
     with suppress(cv2.error):  # such as a size in the header that no memory holds
-        if data.startswith(_JPEG):
+        if is_jpeg(data):
             pixels, damage = _decode_jpeg(data, flags)
         elif data and not claims_too_much(data) and not (damage := png_damage(data)):
             pixels = _decode_by_opencv(data, flags)
@@ -150,7 +156,7 @@ def _damage(data: bytes, named: str) -> str:
     return f"is a truncated or damaged {name} file"
 
 
-def is_jpeg(path: Path) -> bool:
+def is_jpeg_file(path: Path) -> bool:
     """Return whether a file is a JPEG by its content, whatever its name.
 
     Raises:
@@ -159,7 +165,7 @@ def is_jpeg(path: Path) -> bool:
     refuse_pipe(path)
     try:
         with path.open("rb") as file:
-            return file.read(len(_JPEG)) == _JPEG
+            return is_jpeg(file.read(len(JPEG_START)))
     except OSError as error:
         raise InputError(f"{str(path)!r} cannot be read: {error.strerror}") from error
 

@@ -12,6 +12,8 @@ import zlib
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from embodied_iqa.base.files import Buffer
+
 _DEFLATE: Final = 1032
 """Highest compression of PNG: bytes of pixels for one byte of the file."""
 _JPEG_PIXELS: Final = 512
@@ -19,7 +21,9 @@ _JPEG_PIXELS: Final = 512
 _CHANNELS: Final = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
 """PNG colour type to channels."""
 _PNG: Final = b"\x89PNG\r\n\x1a\n"
-_JPEG: Final = b"\xff\xd8"
+JPEG_START: Final = b"\xff\xd8\xff"
+"""First bytes of a JPEG file."""
+_JPEG: Final = JPEG_START[:2]
 _JPEG_END: Final = b"\xff\xd9"
 _SCAN: Final = 0xDA
 _HUFFMAN: Final = 0xC4
@@ -29,6 +33,11 @@ _LOST_BLOCK: Final = bytes(512)
 _IHDR: Final = struct.Struct(">4sIIBB")
 _NO_FRAME: Final = frozenset({0xC4, 0xC8, 0xCC})
 """JPEG markers between those of frame headers (SOF) that start no frame."""
+
+
+def is_jpeg(data: Buffer) -> bool:
+    """Return whether bytes begin as a JPEG file does, whatever they are called."""
+    return bytes(data[: len(JPEG_START)]) == JPEG_START
 
 
 def claims_too_much(data: bytes) -> bool:

@@ -13,6 +13,7 @@ from embodied_iqa.base.files import Buffer
 from embodied_iqa.base.lazy import load
 from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.imaging.images.encodings import DEPTHS, RawImage, depth_mm_of, rgb_of
+from embodied_iqa.imaging.images.header_size import is_jpeg
 
 IMAGE_TYPE = "sensor_msgs/msg/Image"
 COMPRESSED_TYPE = "sensor_msgs/msg/CompressedImage"
@@ -31,12 +32,14 @@ class StampedImage:
         frame_id: The header's frame.
         encoding: Encoding of the message, such as ``bgr8``.
         rgb: ``(H, W, 3)`` uint8 RGB, C-contiguous, read-only; for ``rgb8`` a view of the message.
+        is_jpeg: Whether the message holds a JPEG, by its content.
     """
 
     stamp_ns: int
     frame_id: str
     encoding: str
     rgb: NDArray[np.uint8]
+    is_jpeg: bool = False
 
 
 class _Cursor:
@@ -147,7 +150,7 @@ def compressed_from_cdr(cdr: Buffer) -> StampedImage:
     """
     stamp_ns, frame_id, form, data = _compressed_image(cdr)
     rgb: NDArray[np.uint8] = load(_COMPRESSED)(form, bytes(data))
-    return StampedImage(stamp_ns, frame_id, form, rgb)
+    return StampedImage(stamp_ns, frame_id, form, rgb, is_jpeg(data))
 
 
 def is_depth(cdr: Buffer, type_name: str) -> bool:

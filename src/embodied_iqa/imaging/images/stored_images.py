@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError
-from embodied_iqa.imaging.images.codecs import is_jpeg, read_image
+from embodied_iqa.imaging.images.codecs import is_jpeg_file, read_image
 from embodied_iqa.imaging.images.frame import View
 
 
@@ -26,6 +26,7 @@ class StoredImage:
         stamp_ns: When it was taken, on the clock of its source; None where that is not known, as of a file.
         source: The file, or the pixels, ``(H, W, 3)`` uint8, red first, read-only.
         task: What the robot was asked to do, in words; None where the source does not say.
+        was_jpeg: Whether the pixels were decoded from a JPEG; of a file `is_jpeg` looks at its content.
     """
 
     name: str
@@ -34,6 +35,7 @@ class StoredImage:
     stamp_ns: int | None
     source: Path | NDArray[np.uint8]
     task: str | None = None
+    was_jpeg: bool = False
 
     @property
     def rgb(self) -> NDArray[np.uint8]:
@@ -45,13 +47,13 @@ class StoredImage:
         return read_image(self.source) if isinstance(self.source, Path) else self.source
 
     @property
-    def is_jpeg_file(self) -> bool:
-        """Whether it is a file whose content is JPEG.
+    def is_jpeg(self) -> bool:
+        """Whether it is a JPEG by its content: a file, or what a recording or data set holds.
 
         Raises:
             InputError: The file cannot be read.
         """
-        return isinstance(self.source, Path) and is_jpeg(self.source)
+        return is_jpeg_file(self.source) if isinstance(self.source, Path) else self.was_jpeg
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,14 +26,14 @@ class StoredFrame:
         name: The file's name, topic and stamp, or camera, episode and step.
         stamp_ns: When it was taken, on the clock of its source; None where that is not known.
         rgb: ``(H, W, 3)`` uint8, red first. Read-only.
-        is_jpeg_file: Whether it was read from a JPEG file, by its content.
+        is_jpeg: Whether it is a JPEG by its content: a file, or what a recording or data set holds.
     """
 
     view: View
     name: str
     stamp_ns: int | None
     rgb: NDArray[np.uint8]
-    is_jpeg_file: bool = False
+    is_jpeg: bool = False
 
 
 class CameraFrames:
@@ -85,7 +85,7 @@ class CameraFrames:
                 self.unreadable.append(image)
                 continue
             try:
-                rgb, is_jpeg = image.rgb, image.is_jpeg_file
+                rgb, is_jpeg = image.rgb, image.is_jpeg
             except InputError as error:
                 self.unreadable.append(UnreadableImage(image.name, error))
                 continue

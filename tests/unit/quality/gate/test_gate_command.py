@@ -82,35 +82,6 @@ def test_images_calibrate_and_are_then_judged(tmp_path: Path, capsys: pytest.Cap
     assert capsys.readouterr().err == "next: embodied-iqa gate calibrate CLEAN_IMAGES --out FILE\n"
 
 
-def test_images_of_jpeg_files_are_named_by_their_content(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def made(folder: str, jpegs: int) -> Path:
-        clean = write(tmp_path / folder, [scene(seed) for seed in range(24)])
-        for file in sorted(clean.iterdir())[:jpegs]:
-            _, data = cv2.imencode(".jpg", cv2.imread(str(file)), [cv2.IMWRITE_JPEG_QUALITY, 90])
-            file.write_bytes(data.tobytes())  # and keeps its name
-        return clean
-
-    output = tmp_path / "gate.yaml"
-
-    def said(clean: Path, *words: str) -> str:
-        output.unlink(missing_ok=True)
-        given = ["gate", "calibrate", str(clean), "--view", "top", "--out", str(output), *words]
-        assert main(given) == 0
-        return capsys.readouterr().out
-
-    raw = made("raw", 0)
-    assert "JPEG" not in said(raw)
-    mixed = "    10 of 24 from JPEG files: JPEG and raw images need separate calibrations"
-    assert mixed in said(made("mixed", 10)).splitlines()
-    jpeg = made("jpeg", 24)
-    assert "    from JPEG files: raw images of this camera will be rejected" in said(jpeg).splitlines()
-    assert [one["jpeg_files"] for one in json.loads(said(jpeg, "--json"))["cameras"]] == [24]
-    assert main(["gate", "check", str(raw), "--view", "top", "--calibration", str(output)]) == 1
-    assert "0 pass, 0 hold, 24 reject" in capsys.readouterr().out, "as it says"
-
-
 @pytest.mark.parametrize("words", [["--view", "tpo"], ["--topic", "tpo=."]])
 def test_a_camera_that_the_calibration_does_not_have_is_refused(
     words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
