@@ -234,7 +234,7 @@ def _panel(arguments: argparse.Namespace, frames: Frames, plan: RescoringPlan, o
         gate, _ = judged_with(graph.gate_node, arguments.calibration)
         judge = shared_judge(gate.judge.kind, gate.calibration, gate.policy)
     actions = _actions(arguments, frames)
-    subjects = _subjects(arguments, graph, plan, opened)
+    subjects = _subjects(arguments, graph, _tasks_asked(frames, plan), opened)
     return Panel(*subjects, states, judge, graph.gate_node.judge, actions)
 
 
@@ -258,14 +258,23 @@ def _states(arguments: argparse.Namespace, frames: Frames) -> RobotStates | Data
     return RobotStates(frames.path, topics)
 
 
+def _tasks_asked(frames: Frames, plan: RescoringPlan) -> Sequence[str]:
+    """Return the instructions that the subjects will get: of the options, or of the source."""
+    if plan.task or plan.tasks:
+        return tuple(dict.fromkeys([plan.task] if plan.task else (task for _, task in plan.tasks)))
+    if isinstance(frames, DatasetFrames | FolderFrames | RecordingFrames):
+        return frames.tasks(tuple(plan.cameras))
+    return ()  # a video has none
+
+
 def _subjects(
-    arguments: argparse.Namespace, graph: GraphParameters, plan: RescoringPlan, opened: ExitStack
+    arguments: argparse.Namespace, graph: GraphParameters, tasks: Sequence[str], opened: ExitStack
 ) -> tuple[Vlm | None, Vla | None]:
-    """Make the subjects; one that cannot parse a task of the options is refused, as in a trial."""
+    """Make the subjects; one that cannot parse a task is refused, as in a trial."""
     hold, vlm, vla = opened.enter_context, None, None
     answers = None if arguments.vlm is None else parse_vlm(arguments.vlm)
     decides = None if arguments.vla is None else parse_vla(arguments.vla)
-    for task in filter(None, dict.fromkeys([plan.task, *(task for _, task in plan.tasks)])):
+    for task in tasks:
         for subject in filter(None, (answers, decides)):
             check_parses(subject, task)
     if answers is not None:

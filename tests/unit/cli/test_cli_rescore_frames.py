@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -462,6 +463,39 @@ def test_a_subject_that_cannot_parse_the_task_is_refused(
     words = ("--task", TASK, "--vlm", "classical-vlm", "--distortion", "19:5")
     assert rescore(bag, tmp_path / "out", *words) == 2
     assert f"classical-vlm cannot parse '{TASK}'" in capsys.readouterr().err
+
+
+def _images_with_a_task(folder: Path) -> tuple[Path, tuple[str, ...]]:
+    write_image(folder / "a.png", image(View.TOP, 0))
+    tasks = folder.with_suffix(".csv")
+    head = "# embodied-iqa-tasks 1\nimage,bag,stamp_ns,view,rank,text,verb\n"
+    tasks.write_text(f"{head}{folder.name}/a.png,,,top,1,{TASK},\n")
+    return folder, ("--tasks", str(tasks))
+
+
+@pytest.mark.parametrize(
+    ("made", "task"),
+    [
+        (lambda path: (write_dataset(path / "set"), ("--topic", f"top={TOP}")), TASKS[0]),
+        (lambda path: (write_lab(path / "lab.mcap"), ("--task-topic", "/told")), TASK),
+        (lambda path: _images_with_a_task(path / "photos"), TASK),
+    ],
+)
+def test_a_subject_that_cannot_parse_a_task_of_the_source_is_refused_before_an_image_is_read(
+    made: Callable[[Path], tuple[Path, tuple[str, ...]]],
+    task: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(rescoring_frames, "check_parses", check_parses)
+    monkeypatch.setattr(rescoring_frames, "parse_vlm", parse_vlm)
+    source, words = made(tmp_path)
+    words = (*words, "--vlm", "classical-vlm", "--distortion", "19:5")
+    assert main(["rescore", str(source), "--out", str(tmp_path / "out"), *words]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"classical-vlm cannot parse '{task}'" in line
+    assert not (tmp_path / "out").exists()
 
 
 def test_reference_answers_without_a_target_are_counted(

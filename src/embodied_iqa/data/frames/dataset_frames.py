@@ -62,6 +62,11 @@ class DatasetFrames:
                 name = DatasetImage(step, camera.key, empty).name
                 yield StoredImage(name, name, camera.key, stamp_ns, empty, step.task)
 
+    def tasks(self, topics: Sequence[str] = ()) -> tuple[str, ...]:
+        """Return the instructions of the images of some cameras, by default all; no image is read."""
+        images = (image for image in self.listed(topics) if isinstance(image, StoredImage))
+        return tuple(dict.fromkeys(image.task for image in images if image.task))
+
     def images(self, topics: Sequence[str] = ()) -> Iterator[StoredImage | UnreadableImage]:
         """Iterate over the images of some cameras, by default all."""
         starts_ns = self.dataset.starts_ns()

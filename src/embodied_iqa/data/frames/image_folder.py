@@ -69,6 +69,10 @@ class FolderFrames:
             task = self._tasks.get(file.resolve()) if self._tasks else None
             yield StoredImage(name, file.name, self._topic(file), None, file, task)
 
+    def tasks(self, topics: Sequence[str] = ()) -> tuple[str, ...]:
+        """Return the instructions of the files in some folders, by default all; none is read."""
+        return tuple(dict.fromkeys(image.task for image in self.stored(topics) if image.task))
+
     def _topic(self, file: Path) -> str:
         folder = file.relative_to(self._root).parent.as_posix()
         return "" if folder == "." else folder

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -111,6 +112,16 @@ class RecordingFrames:
                 number = f"_{stamps[name]}" if stamps[name] > 1 else ""
                 title = f"{topic} {stamp_ns}"
                 yield StoredImage(name + number, title, topic, stamp_ns, image.rgb, task, image.is_jpeg)
+
+    def tasks(self, _topics: Sequence[str] = ()) -> tuple[str, ...]:
+        """Return the instructions of the task topic; a damaged one is left out, as are its images."""
+        found: dict[str | None, None] = {}
+        if self._task_topic:
+            with TrialReader(self.path) as reader:
+                for message in reader.messages((self._task_topic,)):
+                    with suppress(RecordingReadError):
+                        found[_sentence(reader, message)] = None
+        return tuple(filter(None, found))
 
     def _lone_depths(self) -> list[str]:
         """Return the topics of depth that are of no camera, and no compressed copy of one that is."""
