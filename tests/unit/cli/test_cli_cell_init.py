@@ -260,14 +260,19 @@ def test_nothing_is_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 
 def test_the_hint_of_cell_check_names_every_file_and_parameter(capsys: pytest.CaptureFixture[str]) -> None:
-    words = Namespace(json=False, out=None, config=["cell.yaml", "more.yaml"], set=["arm_node.robot=none"])
+    words = Namespace(
+        json=False, out=None, config=["cell.yaml", "more.yaml"], set=["arm_node.robot=none"], task=None
+    )
     check._print(words, [CellCheck("arm: posture", "read", "joint angles", is_ok=True)], resolve())
     hint = "--config cell.yaml --config more.yaml --set arm_node.robot=none --vlm none --task TEXT"
     assert hint in capsys.readouterr().err
+    words.task = "wave"
+    check._print(words, [], resolve())
+    assert "--task wave --no-distortion" in capsys.readouterr().err
 
 
 def test_what_only_some_models_need_is_named_and_stops_no_trial(capsys: pytest.CaptureFixture[str]) -> None:
-    words = Namespace(json=False, out=None, config=["cell.yaml"], set=[])
+    words = Namespace(json=False, out=None, config=["cell.yaml"], set=[], task=None)
     rate = CellCheck("top: rate", "30 Hz", "at least 8 Hz", is_ok=True)
     pose = CellCheck("top: hand-eye", "none", "one", is_ok=False, otherwise=CheckResult.MISSING)
     assert check._print(words, [rate, pose], resolve()) is None

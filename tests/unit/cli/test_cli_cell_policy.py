@@ -6,16 +6,20 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from embodied_iqa.cli.cell import check
 from embodied_iqa.cli.cell.check import checks_of
+from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.models.subjects.catalogue import Backend, Role
 from embodied_iqa.models.subjects.readiness import Readiness, declared_views
 from embodied_iqa.models.subjects.reference import SubjectReference, parse_vla
 from embodied_iqa.models.subjects.serving.served import serve_vla
 from embodied_iqa.models.subjects.subject_options import PolicyOptions, VlaOptions
 from embodied_iqa.runs.cell.cell_check import CellCheck
+from embodied_iqa.runs.cell.seen_camera import SeenCamera
+from embodied_iqa.runs.cell.trial_decision import NAME
 from embodied_iqa.runs.graph.node_table import resolve
 from wire_servers import reference_server, serving
 
@@ -50,12 +54,14 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "python:cell_policy_of_mine"
 
 
-def rows(values: dict[str, object], *views: str) -> dict[str, CellCheck]:
-    """Return the rows of a cell with these cameras, by name."""
+def rows(
+    values: dict[str, object], *views: str, cameras: tuple[SeenCamera, ...] = (), task: str = ""
+) -> dict[str, CellCheck]:
+    """Return the rows of a cell with these cameras, by name; without images unless some are seen."""
     cell_values = {"arm_node.robot": "none", "camera_node.source": "topic", "camera_node.views": list(views)}
     graph = resolve((), cell_values | values)
-    cell: Any = SimpleNamespace(arm=None, cameras=())
-    return {one.name: one for one in checks_of(graph, cell)}
+    cell: Any = SimpleNamespace(arm=None, cameras=cameras)
+    return {one.name: one for one in checks_of(graph, cell, task)}
 
 
 def row(policy: str, *views: str, **options: object) -> CellCheck:
@@ -122,3 +128,16 @@ def test_a_vlm_needs_its_camera_unless_it_takes_any(module: str) -> None:
         assert found is not None
         assert found.is_ok, found.measured
     assert vlm_row("none", "front") is None
+
+
+def test_a_policy_that_is_ready_decides_once_on_the_images(
+    module: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    front = SeenCamera(View("front"), "/front", (1,), (1,), rgb=np.zeros((4, 4, 3), np.uint8))
+    policy = {"vla_node.subject": f"{module}:make"}
+    found = rows(policy, "front", cameras=(front,), task="wave")
+    assert found["policy"].is_ok
+    assert found[NAME].measured == f"{module}:make failed: RuntimeError: "
+    assert f"asking {module}:make for one decision: wave" in capsys.readouterr().err
+    assert not found[NAME].is_ok
+    assert NAME not in rows(policy, "top", cameras=(front,))  # the row of the policy says why

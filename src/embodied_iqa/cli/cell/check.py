@@ -29,6 +29,7 @@ from embodied_iqa.runs.cell.cell_check import (
     tool_pose,
 )
 from embodied_iqa.runs.cell.robot_checks import robot_checks
+from embodied_iqa.runs.cell.trial_decision import decision_checks
 from embodied_iqa.runs.graph.camera_parameters import (
     cameras_of,
     check_policy_cameras,
@@ -37,6 +38,7 @@ from embodied_iqa.runs.graph.camera_parameters import (
 from embodied_iqa.runs.graph.namespaces import parse_namespace
 from embodied_iqa.runs.graph.node_table import resolve
 from embodied_iqa.runs.graph.parameters import GraphParameters
+from embodied_iqa.runs.graph.session_plan import DEFAULT_TASK
 from embodied_iqa.runs.trial.run_folder import make_run_folder
 
 if TYPE_CHECKING:
@@ -74,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     with _new_folder(arguments.out) as folder:
         cell = look_at_cell(graph, arguments.seconds, namespace)
-        checks = list(checks_of(graph, cell))
+        checks = list(checks_of(graph, cell, arguments.task or DEFAULT_TASK))
         if folder is not None:
             _write(folder, graph, cell, checks)
     _print(arguments, checks, graph)
@@ -111,8 +113,8 @@ def _is_of_a_check(path: Path) -> bool:
     return {file.name for file in path.iterdir()} <= {_CHECKS, *(f"{name}.png" for name in checked)}
 
 
-def checks_of(graph: GraphParameters, cell: SeenCell) -> Iterator[CellCheck]:
-    """Yield every check of a cell that was looked at."""
+def checks_of(graph: GraphParameters, cell: SeenCell, task: str = DEFAULT_TASK) -> Iterator[CellCheck]:
+    """Yield every check of a cell that was looked at; the policy decides once about the task."""
     if cell.arm is not None and cell.arm.robot is not None:
         yield from robot_checks(cell.arm.robot, graph.arm_node.tool_length_m)
     if cell.arm is not None:
@@ -123,7 +125,10 @@ def checks_of(graph: GraphParameters, cell: SeenCell) -> Iterator[CellCheck]:
         yield from camera_checks(seen, graph)
         if cell.arm is not None:
             yield hand_eye_check(seen, camera_pose(seen, graph, q_rad), point_m)
-    yield _policy_check(graph)
+    policy = _policy_check(graph)
+    yield policy
+    if policy.is_ok:
+        yield from decision_checks(graph, cell.cameras, q_rad, task, progress=print_progress)
     if not graph.vlm_node.is_none:
         yield _vlm_check(graph)
 
@@ -210,4 +215,4 @@ def _print(arguments: argparse.Namespace, checks: list[CellCheck], graph: GraphP
         vlm = graph.vlm_node.subject
         knows_few_words = vlm.backend in {Backend.EMBEDDED, Backend.PANEL} and not graph.vlm_node.is_none
         words += ["--vlm", "none"] * knows_few_words
-        next_command("trial", *words, "--task", "TEXT", "--no-distortion")
+        next_command("trial", *words, "--task", arguments.task or "TEXT", "--no-distortion")

@@ -18,6 +18,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--set", action="append", default=[], metavar="NODE.PARAMETER=VALUE", help="one; may be repeated")
     add("--seconds", type=float, default=5.0, metavar="S", help="how long to look (default 5)")
     add("--namespace", default="", metavar="NAME", help="of the relative names of topics, such as cell1")
+    add("--task", metavar="TEXT", help="of the policy's test decision, such as 'pick the red cube'")
     report = (
         "folder for the images with the tool drawn into them, and checks.json: new, or of an earlier check"
     )

@@ -15,7 +15,6 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool
 
 from embodied_iqa.base.errors import UsageError, UserError
-from embodied_iqa.base.kinematics import TOOL_2F140_M, Kinematics, tool_along_z
 from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.data.recording.trial_record import ChunkRecord
 from embodied_iqa.imaging.images.assembler import Source
@@ -29,12 +28,10 @@ from embodied_iqa.live.ros.goals import name_frames
 from embodied_iqa.live.ros.inference import NodeInference
 from embodied_iqa.live.ros.node import Health, ManagedNode, leave, main_of
 from embodied_iqa.live.ros.qos import EVENT, STATE, adjustable
-from embodied_iqa.models.subjects.actions.real_arm import check_joints, check_moves
 from embodied_iqa.models.subjects.inference import Outcome
 from embodied_iqa.models.subjects.known_tasks import check_parses
-from embodied_iqa.models.subjects.registry import make_vla
-from embodied_iqa.runs.graph.camera_parameters import check_policy_cameras
 from embodied_iqa.runs.graph.parameters import VlaParameters
+from embodied_iqa.runs.graph.policy_loading import assumed_tool_pose, load_policy
 from embodied_iqa.runs.trial.deciding import DecisionRequest, act, chunk_record
 from embodied_iqa.runs.trial.decision_desk import DecisionDesk
 from embodied_iqa.runs.trial.decision_timing import ArmProgress, Decider
@@ -77,21 +74,7 @@ class VlaNode(ManagedNode[VlaParameters]):
 
     def load(self) -> None:
         """Load the subject and start to keep frames of its views."""
-        config = self.config
-        subject = make_vla(config.subject, config.options, self.progress)
-        try:
-            if config.cameras:
-                check_policy_cameras(config.subject, subject.info.views, config.cameras.split(","))
-            config.horizon.check_rate(subject.info.rate_hz, subject.info.name)
-            config.horizon.check_policies(len(subject.info.parts), subject.info.name)
-            if config.has_arm and not config.simulated:
-                check_moves(config.subject, subject.info, config.arm_model, config.tool_length_m)
-            elif not config.shows_joints:
-                check_joints(subject.info, config.arm_model, config.tool_length_m)
-        except UsageError:
-            close_subject(subject)
-            raise
-        self._subject = subject
+        self._subject = load_policy(self.config, self.progress)
         self._input = FrameInput(
             self,
             self._subject.info.views,
@@ -128,8 +111,7 @@ class VlaNode(ManagedNode[VlaParameters]):
         return health
 
     def _tool_without_arm(self) -> tuple[Pose, float]:
-        kinematics = Kinematics(tool_along_z(TOOL_2F140_M))
-        return pose_of(kinematics.forward(self.config.assumed_q_rad)), 0.0
+        return pose_of(assumed_tool_pose(self.config)), 0.0
 
     def _tool_at(self, stamp_ns: int) -> tuple[Pose, float] | None:
         """Return the pose of the tool and the state of the gripper in an image; None where not yet known."""
