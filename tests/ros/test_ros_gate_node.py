@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from diagnostic_msgs.msg import DiagnosticArray
 from embodied_iqa_msgs.msg import GateLease, ImageQuality
 from lifecycle_msgs.msg import State, Transition
 from lifecycle_msgs.srv import ChangeState, GetState
@@ -16,7 +17,7 @@ from embodied_iqa.arm.verdict import GateMode, Verdict
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.imaging.images.image_cdr import image_to_cdr
 from embodied_iqa.live.ros.conversion import ns_of
-from embodied_iqa.live.ros.qos import IMAGE, STATE
+from embodied_iqa.live.ros.qos import EVENT, IMAGE, STATE
 from embodied_iqa.quality.gate.image_statistics import Statistic
 from embodied_iqa.quality.gate.judge import GateFrame, GateOptions, GateState, step
 from embodied_iqa.quality.gate.statistics_judge import StatisticsJudge
@@ -36,6 +37,7 @@ class Gate:
         self.graph = graph
         self.leases: Inbox = graph.subscribe(GateLease, "/gate/lease", STATE)
         self.qualities: Inbox = graph.subscribe(ImageQuality, "/gate/quality", STATE)
+        self.reports: Inbox = graph.subscribe(DiagnosticArray, "/diagnostics", EVENT)
         self.publisher = graph.publisher(Image, "/distorted/top/image_raw", IMAGE)
         self.stamp_ns = 5_000_000_000
 
@@ -43,8 +45,11 @@ class Gate:
     def noise(stamp_ns: int) -> np.ndarray:
         return np.random.default_rng(stamp_ns).integers(0, 256, (480, 640, 3), dtype=np.uint8)
 
-    def show(self) -> int:
-        self.stamp_ns += 66_666_667
+    def log(self) -> str:
+        return self.graph.processes.log("gate_node").read_text(encoding="utf-8")
+
+    def show(self, after_ns: int = 66_666_667) -> int:
+        self.stamp_ns += after_ns
         self.publisher.publish(image_to_cdr(self.noise(self.stamp_ns), self.stamp_ns, "top"))
         return self.stamp_ns
 
@@ -107,6 +112,31 @@ def test_the_numbers_are_those_of_the_pure_step(gate: tuple[GateMode, Gate]) -> 
     assert expected.statistics is not None
     values = {item.name: item.value for item in quality.statistics}
     assert values == {str(name): expected.statistics.value(name) for name in Statistic}
+
+
+def test_the_log_names_a_hold_that_begins(gate: tuple[GateMode, Gate]) -> None:
+    mode, node = gate
+    node.judged()
+    if mode is GateMode.OFF:
+        assert "a hold" not in node.log()
+        return
+    begins = "a hold begins" if mode is GateMode.ON else "a hold would begin (mode shadow)"
+    node.graph.wait(lambda: f"top: {begins}, REJECT: " in node.log(), "the line of a hold")
+
+
+def test_a_camera_that_is_slower_than_its_leases_is_named_with_a_value_to_set(
+    gate: tuple[GateMode, Gate],
+) -> None:
+    node = gate[1]
+    words = "top arrives at 5.0 Hz and its leases last 0.12 s: set gate_node.judge.lease.ttl_s to 0.6"
+
+    def is_named() -> bool:
+        node.show(200_000_000)
+        return any(words in one.message for report in node.reports.messages for one in report.status)
+
+    node.judged()
+    node.graph.wait(is_named, "a warning of the slow camera")
+    node.graph.wait(lambda: words in node.log(), "its line")
 
 
 def test_a_broken_image_gets_no_lease_and_the_next_one_does(gate: tuple[GateMode, Gate]) -> None:

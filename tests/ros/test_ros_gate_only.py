@@ -160,7 +160,7 @@ def test_an_unchanged_policy_gets_the_good_images_and_starves_of_the_bad_ones(st
     )
     exposure = next(item.value for item in quality.statistics if item.name == "exposure")
     assert (quality.verdict, exposure) == (ImageQuality.VERDICT_REJECT, 0.0)
-    assert re.search(r"\bwrist: a hold begins, REJECT: exposure", stack.log())
+    stack.logged(r"\bwrist: a hold begins, REJECT: exposure")
     shown = stack.graph.wait(lambda: stack.overlays.messages[-1:], "an image with its verdict")[0]
     assert (shown.width, shown.encoding, shown.header.frame_id) == (WIDTH_PX, "rgb8", "wrist_lens")
     assert shown.height > HEIGHT_PX

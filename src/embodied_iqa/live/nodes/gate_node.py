@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from functools import partial
-from time import perf_counter, perf_counter_ns
+from time import monotonic_ns, perf_counter, perf_counter_ns
+from typing import Final
 
 from embodied_iqa_msgs import msg as ours
+from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from sensor_msgs.msg import Image
 
 from embodied_iqa.arm.verdict import GateMode, Verdict
@@ -20,11 +22,14 @@ from embodied_iqa.live.ros.late_count import LateCount
 from embodied_iqa.live.ros.node import Health, ManagedNode, leave, main_of
 from embodied_iqa.live.ros.qos import EVENT, IMAGE, STATE, adjustable, image_input
 from embodied_iqa.quality.gate.calibration_file import shared_gate_file
+from embodied_iqa.quality.gate.camera_log import CameraLog
 from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
 from embodied_iqa.quality.gate.judge import ImageQuality
 from embodied_iqa.quality.gate.judges import make_judge
 from embodied_iqa.quality.gate.waiting_decisions import WaitingDecisions
 from embodied_iqa.runs.graph.parameters import GateParameters
+
+_DURATION: Final = "gate_node.judge.lease.ttl_s"
 
 
 class GateNode(ManagedNode[GateParameters]):
@@ -42,6 +47,7 @@ class GateNode(ManagedNode[GateParameters]):
         self._decisions = WaitingDecisions()
         self._decided = dict.fromkeys(Verdict, 0)
         self._late = LateCount()
+        self._logs: dict[View, CameraLog] = {}
         self._lease_publisher = self.create_publisher(ours.GateLease, "gate/lease", STATE)
         self._quality_publisher = self.create_publisher(ours.ImageQuality, "gate/quality", STATE)
         self._passed_on = {
@@ -64,8 +70,25 @@ class GateNode(ManagedNode[GateParameters]):
             self._gatekeeper = Gatekeeper(judge, self.config.judge, perf_counter_ns)
             self._verdicts = GateReport.of(file, kind, self.config.policy)
 
+    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Start judging; without an arm nothing obeys a lease, and the log has no holds."""
+        self._logs = {view: self._log(view) for view in self.config.views} if self.config.has_arm else {}
+        return super().on_activate(state)
+
+    def _log(self, view: View) -> CameraLog:
+        log, lease = self.get_logger(), self.config.judge.lease
+        return CameraLog(
+            view,
+            lease,
+            monotonic_ns(),
+            log.warning,
+            log.info,
+            setting=_DURATION,
+            stops_time=self.config.simulated,
+        )
+
     def health(self) -> Health:
-        """Return the number of images by verdict; a warning where they are unlike the calibration."""
+        """Return the number of images by verdict; a warning of a camera that is slower than its leases."""
         values = self._verdicts.verdicts()
         values |= {"refused": self._refused, "late": self._late.total}
         if self.config.judge.repairs:
@@ -75,7 +98,9 @@ class GateNode(ManagedNode[GateParameters]):
             values |= {f"decisions {verdict.name.lower()}": count for verdict, count in self._decided.items()}
         options = self.config.judge
         message = f"mode {options.mode}, judge {options.kind}"
-        return self._verdicts.health(message, values, why_not_gating(self, self._lease_publisher.topic_name))
+        wrong = [why_not_gating(self, self._lease_publisher.topic_name)]
+        wrong += [log.why_slow() for log in self._logs.values() if self.active]
+        return self._verdicts.health(message, values, "; ".join(filter(None, wrong)))
 
     def _judge(self, view: View, cdr: bytes) -> None:
         if not self.active:
@@ -89,6 +114,8 @@ class GateNode(ManagedNode[GateParameters]):
             return
         now_ns = self.get_clock().now().nanoseconds
         quality, lease = self._gatekeeper.judge(view, image.stamp_ns, image.rgb, now_ns)
+        if view in self._logs:
+            self._logs[view].judged(quality, self.config.judge, monotonic_ns())
         if view in self._passed_on:  # before the lease: the policy decides on what it is for
             self._pass_on(quality, cdr)
         self._lease_publisher.publish(lease_to_msg(lease, self.config.judge.mode))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from functools import partial
 from time import monotonic_ns, perf_counter, perf_counter_ns
@@ -28,9 +27,8 @@ from embodied_iqa.live.ros.late_count import LateCount
 from embodied_iqa.live.ros.node import Health, ManagedNode, leave, main_of
 from embodied_iqa.live.ros.node_parameters import warn_of_idle_sections
 from embodied_iqa.live.ros.qos import IMAGE, NEWEST_SENSOR, STATE, adjustable
-from embodied_iqa.quality.gate.camera_pace import CameraPace
+from embodied_iqa.quality.gate.camera_log import CameraLog
 from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
-from embodied_iqa.quality.gate.hold_log import HoldLog
 from embodied_iqa.quality.gate.image_filters import compile_for
 from embodied_iqa.quality.gate.judge import ImageQuality
 from embodied_iqa.quality.gate.judgement import ImageJudge
@@ -40,10 +38,9 @@ from embodied_iqa.runs.graph.gate_only_parameters import GateOnlyParameters
 from embodied_iqa.runs.graph.topic_parameters import Transport
 
 _MODE: Final = "judge.mode"
+_DURATION: Final = "judge.lease.ttl_s"
 _COUNTED: Final = ("lost", *OF_IMAGES)
 """Of the counts of a camera, those that a node can have which takes images alone and each as it comes."""
-_SLOWER: Final = 3
-"""Periods of a camera without an image after which images are missing."""
 _UNCALIBRATED: Final = (
     "not calibrated, every image is rejected: set calibration (embodied-iqa gate calibrate)"
 )
@@ -73,9 +70,7 @@ class GateOnlyNode(ManagedNode[GateOnlyParameters]):
         self._is_loaded = False
         self._held: dict[View, str] = {}
         self._lost: dict[View, str] = {}
-        self._paces: dict[View, CameraPace] = {}
-        self._slow: set[View] = set()
-        self._holds: dict[View, HoldLog] = {}
+        self._logs: dict[View, CameraLog] = {}
         self._late = {view: LateCount() for view in self._topics}
         self._cameras: dict[View, TopicCamera] = {}
         self._passed: dict[View, Publisher[Image] | Publisher[CompressedImage]] = {}
@@ -130,10 +125,7 @@ class GateOnlyNode(ManagedNode[GateOnlyParameters]):
         self._gatekeeper = Gatekeeper(self._judge, self._options, perf_counter_ns)
         self._held.clear()
         self._lost.clear()
-        self._paces = {view: CameraPace(view, self._options.lease) for view in self._topics}
-        self._slow.clear()
-        log, now_ns = self.get_logger(), monotonic_ns()
-        self._holds = {view: HoldLog(view, now_ns, log.warning, log.info) for view in self._topics}
+        self._logs = {view: self._log(view) for view in self._topics}
         self._cameras = {view: self._camera(view) for view in self._topics}
         for view, topic in self._topics.items():
             passed = self._passed[view].topic_name
@@ -148,8 +140,8 @@ class GateOnlyNode(ManagedNode[GateOnlyParameters]):
             if self.active:
                 self._judge_next(view, b"")  # reports a silent camera
                 if camera.silence:
-                    self._holds[view].silent(monotonic_ns())
-                wrong += [self._why_held(view, camera), self._why_slow(view)]
+                    self._logs[view].silent(monotonic_ns())
+                wrong += [self._why_held(view, camera), self._logs[view].why_slow()]
             counts = camera.counts().items()
             values |= {f"{view} {name}": count for name, count in counts if count or name in _COUNTED}
         message = f"mode {self._options.mode}, judge {self._options.kind}"
@@ -163,13 +155,9 @@ class GateOnlyNode(ManagedNode[GateOnlyParameters]):
         why = camera.silence or (self._held.get(view, "") if self._file.cameras else "")
         return f"{view}: {why}" if why else ""
 
-    def _why_slow(self, view: View) -> str:
-        """Return that leases end before the next image, which is logged once; empty where they last."""
-        slow = self._paces[view].warning()
-        if slow and view not in self._slow:
-            self._slow.add(view)
-            self.get_logger().warning(slow)
-        return slow
+    def _log(self, view: View) -> CameraLog:
+        log, lease = self.get_logger(), self._options.lease
+        return CameraLog(view, lease, monotonic_ns(), log.warning, log.info, setting=_DURATION)
 
     def _camera(self, view: View) -> TopicCamera:
         wanted, late = self.config.topic, self._late[view]
@@ -222,17 +210,8 @@ class GateOnlyNode(ManagedNode[GateOnlyParameters]):
 
     def _note(self, quality: ImageQuality) -> None:
         """Remember and log whether a camera is held, and how fast it is."""
-        view, pace = quality.view, self._paces[quality.view]
-        pace.add(quality.stamp_ns)
-        self._held[view] = "" if quality.verdict is Verdict.PASS else quality.reason
-        mode, verdict = self._options.mode, quality.verdict
-        self._holds[view].judged(monotonic_ns(), verdict, quality.reason, mode, self._pause_ns(pace))
-
-    def _pause_ns(self, pace: CameraPace) -> float:
-        """Return how long a camera pauses when no lease outlasts it and it is not just slow."""
-        if pace.period_ns is None:
-            return math.inf
-        return max(self._options.reset_gap_ns, _SLOWER * pace.period_ns)
+        self._held[quality.view] = "" if quality.verdict is Verdict.PASS else quality.reason
+        self._logs[quality.view].judged(quality, self._options, monotonic_ns())
 
     def _judge_one(self, request: JudgeImage.Request, response: JudgeImage.Response) -> JudgeImage.Response:
         """Answer with the judgement of one image alone; a gate that is not configured judges nothing."""

@@ -30,10 +30,11 @@ class CameraPace:
     Args:
         view: The camera.
         lease: Times of its leases.
+        setting: Name of the duration of a lease, for whoever has to change it.
     """
 
-    def __init__(self, view: View, lease: LeaseOptions) -> None:
-        self._view, self._lease = view, lease
+    def __init__(self, view: View, lease: LeaseOptions, setting: str) -> None:
+        self._view, self._lease, self._setting = view, lease, setting
         self._last_ns: int | None = None
         self._periods_ns: deque[int] = deque(maxlen=_WINDOW)
 
@@ -59,7 +60,7 @@ class CameraPace:
         if longest_s < _FEWEST_PERIODS * period_ns / SECOND_NS:
             least = f"expected at least {_FEWEST_PERIODS / longest_s:.3g} Hz"
             return f"{found}: too slow for a lease, which lasts at most {longest_s:g} s; {least}"
-        return f"{found}: set judge.lease.ttl_s to {min(_lasting_s(period_ns), longest_s):g}"
+        return f"{found}: set {self._setting} to {min(_lasting_s(period_ns), longest_s):g}"
 
 
 def _lasting_s(period_ns: float) -> float:

@@ -141,7 +141,8 @@ def _completed(graph: GraphParameters, *, only_reads: bool) -> GraphParameters:
     """
     _check_views(graph)
     robot, camera, vla = graph.arm_node.robot, graph.camera_node, graph.vla_node
-    if robot.is_simulated:
+    simulated = robot.is_simulated
+    if simulated:
         check_rates(graph.sim_node, graph.arm_node)
     check_leases(graph)
     if robot.is_real and vla.subject.simulation_only and not only_reads:
@@ -152,32 +153,31 @@ def _completed(graph: GraphParameters, *, only_reads: bool) -> GraphParameters:
     absent = {name for name, is_there in (("arm_node", has_arm), ("vlm_node", has_vlm)) if not is_there}
     if has_arm:
         graph.arm_node.timed_controller(graph.arm_node.check_model(only_reads=only_reads))
+    policy, playback = vla.options.policy_name(vla.subject), graph.playback_node
     in_cell, controller = graph.arm_node.in_cell, replace(graph.arm_node.controller, horizon=vla.horizon)
     return replace(
         graph,
         sim_node=replace(graph.sim_node, arm_model=in_cell),
         camera_node=replace(camera, in_runs=camera.source.kind is CameraKind.STORED, arm_model=in_cell),
         arm_node=replace(graph.arm_node, controller=controller),
-        gate_node=replace(graph.gate_node, policy=vla.options.policy_name(vla.subject)),
+        gate_node=replace(graph.gate_node, policy=policy, has_arm=has_arm, simulated=simulated),
         trial_node=replace(
             graph.trial_node,
-            simulated=robot.is_simulated,
+            simulated=simulated,
             has_arm=has_arm,
             has_vlm=has_vlm,
             managed_nodes=_without(absent, graph.trial_node.managed_nodes),
             limits=graph.arm_node.limits,
         ),
         playback_node=replace(
-            graph.playback_node,
-            has_vlm=has_vlm,
-            managed_nodes=_without(absent, graph.playback_node.managed_nodes),
+            playback, has_vlm=has_vlm, managed_nodes=_without(absent, playback.managed_nodes)
         ),
         vlm_node=replace(graph.vlm_node, cameras=cameras),
         vla_node=replace(
             vla,
             cameras=cameras,
             has_arm=has_arm,
-            simulated=robot.is_simulated,
+            simulated=simulated,
             arm_model=graph.arm_node.model,
             tool_length_m=graph.arm_node.tool_length_m,
             repaired=graph.gate_node.judge.repairs,

@@ -117,6 +117,8 @@ class GateParameters:
         judge_note: Why a simulated trial is judged by statistics although its user sets no judge; else empty.
             Follows from the cameras and vla_node.
         newest_only: See distortion_node.
+        has_arm: Whether there is an arm, which obeys the leases. Follows from the robot.
+        simulated: Whether time may stand still between images. Follows from the robot.
     """
 
     views: tuple[View, ...] = DEFAULT_VIEWS
@@ -125,6 +127,8 @@ class GateParameters:
     policy: str = ""
     judge_note: str = ""
     newest_only: bool = False
+    has_arm: bool = True
+    simulated: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ START_NS = 1_700_000_000_000_000_000
 
 
 def _pace(*periods_ms: float, ttl_s: float = 0.12, longest_s: float = 1.0) -> CameraPace:
-    pace = CameraPace(View.TOP, LeaseOptions(ttl_s=ttl_s, longest_s=longest_s))
+    pace = CameraPace(View.TOP, LeaseOptions(ttl_s=ttl_s, longest_s=longest_s), "judge.lease.ttl_s")
     stamp_ns = START_NS
     pace.add(stamp_ns)
     for period_ms in periods_ms:

@@ -53,8 +53,12 @@ def test_the_default_policy_does_not_move_a_real_arm() -> None:
     real = {"arm_node.robot": "ur5", "arm_node.ur.ip": "192.168.1.10", "camera_node.source": "realsense"}
     with pytest.raises(UsageError, match=r"panel-vla-query is for simulation only .* vla_node.subject"):
         resolve(overrides=real)
-    assert not resolve(overrides=real | {"arm_node.robot": "none"}).vla_node.simulated
-    assert resolve().vla_node.simulated
+    still = resolve(overrides=real | {"arm_node.robot": "none"})
+    assert not still.vla_node.simulated
+    assert (still.gate_node.has_arm, still.gate_node.simulated) == (False, False)
+    cell = resolve()
+    assert cell.vla_node.simulated
+    assert (cell.gate_node.has_arm, cell.gate_node.simulated) == (True, True)
 
 
 def test_emulator_and_arm_agree_on_an_address_of_the_session(monkeypatch: pytest.MonkeyPatch) -> None:

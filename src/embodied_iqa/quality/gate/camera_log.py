@@ -1,0 +1,76 @@
+"""What a gate logs of a camera: holds that begin and end, and leases that end before its next image."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Final
+
+from embodied_iqa.arm.lease_options import LeaseOptions
+from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.quality.gate.camera_pace import CameraPace
+from embodied_iqa.quality.gate.hold_log import HoldLog
+from embodied_iqa.quality.gate.judge import GateOptions, ImageQuality
+
+_SLOWER: Final = 3
+"""Periods of a camera without an image after which images are missing."""
+
+
+class CameraLog:
+    """The log of one camera, whichever node judges its images.
+
+    Args:
+        view: The camera.
+        lease: Times of its leases.
+        begun_ns: Now, on any clock that never goes back; that of all times here.
+        warn: Receives the line of a hold that begins, and once that leases are shorter than the period.
+        tell: Receives the line of a hold that ends.
+        setting: Name of the duration of a lease, for whoever has to change it.
+        stops_time: Time may stand still, as in a simulation: a pause without an image is no hold.
+    """
+
+    def __init__(
+        self,
+        view: View,
+        lease: LeaseOptions,
+        begun_ns: int,
+        warn: Callable[[str], object],
+        tell: Callable[[str], object],
+        *,
+        setting: str,
+        stops_time: bool = False,
+    ) -> None:
+        self._pace = CameraPace(view, lease, setting)
+        self._holds = HoldLog(view, begun_ns, warn, tell)
+        self._warn, self._stops_time = warn, stops_time
+        self._is_warned = False
+
+    def judged(self, quality: ImageQuality, options: GateOptions, now_ns: int) -> None:
+        """Note the judgement of an image.
+
+        Args:
+            quality: The judgement.
+            options: Rules of the gate; their mode may change.
+            now_ns: Now.
+        """
+        self._pace.add(quality.stamp_ns)
+        pause_ns = self._pause_ns(options)
+        self._holds.judged(now_ns, quality.verdict, quality.reason, options.mode, pause_ns)
+
+    def silent(self, now_ns: int) -> None:
+        """Note that no image comes, which the camera has reported."""
+        self._holds.silent(now_ns)
+
+    def why_slow(self) -> str:
+        """Return that leases end before the next image, which is logged once; empty where they last."""
+        slow = self._pace.warning()
+        if slow and not self._is_warned:
+            self._is_warned = True
+            self._warn(slow)
+        return slow
+
+    def _pause_ns(self, options: GateOptions) -> float:
+        """Return how long a camera pauses when no lease outlasts it and it is not just slow."""
+        if self._stops_time or self._pace.period_ns is None:
+            return math.inf
+        return max(options.reset_gap_ns, _SLOWER * self._pace.period_ns)
