@@ -31,6 +31,7 @@ from embodied_iqa.runs.graph.recorded_graph import RecordedGraph, graph_of_recor
 from embodied_iqa.runs.graph.session_results import score_session
 from embodied_iqa.runs.offline.rescoring import Rescorer, Subjects
 from embodied_iqa.runs.trial.run_folder import make_run_folder
+from embodied_iqa.runs.trial.scores import SubjectScore
 from embodied_iqa.world.protocols import Vla, Vlm, closing_subject
 
 FRAME_OPTIONS: Final = (
@@ -38,9 +39,6 @@ FRAME_OPTIONS: Final = (
     *("vlm", "vla", "distortion", "every", "schedule", "seed"),
 )
 """Options for images that are not a trial."""
-
-COGNITION: Final = "cognition"
-DECISION: Final = "decision"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -64,7 +62,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="with --playback: namespace of the nodes",
     )
     without = "do not ask the VLM (cognition) or the VLA (decision) of a trial again; repeatable"
-    parser.add_argument("--without", action="append", choices=[COGNITION, DECISION], default=[], help=without)
+    parser.add_argument(
+        "--without", action="append", choices=[str(one) for one in SubjectScore], default=[], help=without
+    )
     parser.add_argument("--json", action="store_true", help="print scores.json instead of a table")
 
 
@@ -111,16 +111,16 @@ def _rescore(arguments: argparse.Namespace, recorded: RecordedGraph, opened: Exi
     hold, without = opened.enter_context, arguments.without
 
     def vlm(name: str) -> Vlm:
-        with _needed_for(COGNITION):
+        with _needed_for(SubjectScore.COGNITION):
             return hold(closing_subject(make_vlm(parse_vlm(name), graph.vlm_node.options)))
 
     def vla(name: str) -> Vla:
-        with _needed_for(DECISION):
+        with _needed_for(SubjectScore.DECISION):
             return hold(closing_subject(make_vla(parse_vla(name), graph.vla_node.options)))
 
     subjects = Subjects(
-        vlm=None if COGNITION in without else cache(vlm),
-        vla=None if DECISION in without else cache(vla),
+        vlm=None if SubjectScore.COGNITION in without else cache(vlm),
+        vla=None if SubjectScore.DECISION in without else cache(vla),
         judge=judge,
         gate=gate.judge,
     )
@@ -134,13 +134,12 @@ def _rescore(arguments: argparse.Namespace, recorded: RecordedGraph, opened: Exi
     if arguments.out is not None:
         make_run_folder(arguments.out)
         _link(recording_file(arguments.recording), arguments.out / "trial.mcap")
-    left_out = [f"{part} is not scored: --without {part}" for part in dict.fromkeys(without)]
-    _report(arguments, record, (*recorded.remarks, *left_out, *rescorer.news, *rescorer.failures))
+    _report(arguments, record, (*recorded.remarks, *rescorer.news, *rescorer.failures))
     return int(rescorer.is_incomplete)
 
 
 @contextmanager
-def _needed_for(part: str) -> Iterator[None]:
+def _needed_for(part: SubjectScore) -> Iterator[None]:
     """Say what is scored all the same, if a subject cannot be made or reached."""
     try:
         yield
@@ -199,7 +198,9 @@ def _play_back(arguments: argparse.Namespace, recorded: RecordedGraph) -> int:
 
 
 def _report(arguments: argparse.Namespace, record: TrialRecord, remarks: Sequence[str]) -> None:
-    scores = score_session(record.metadata.get("run", arguments.recording.parent.name), record, remarks)
+    name = record.metadata.get("run", arguments.recording.parent.name)
+    without = tuple(map(SubjectScore, dict.fromkeys(arguments.without)))
+    scores = score_session(name, record, remarks, without)
     if arguments.out is not None:
         scores.write(arguments.out)
     if arguments.json:

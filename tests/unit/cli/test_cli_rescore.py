@@ -11,6 +11,7 @@ from embodied_iqa.base.errors import InputError
 from embodied_iqa.cli import rescore
 from embodied_iqa.cli.main import main
 from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.pages.reports.trial.trial_report import report_of_folder
 from trial_recording import PERIOD_NS, PixelVla, PixelVlm, pixel_subjects, start_ns, write_trial
 
 __all__ = ["pixel_subjects"]
@@ -63,6 +64,11 @@ def test_a_subject_that_is_not_there_may_be_left_out(
     assert "cognition is not scored: --without cognition" in tree["remarks"]
     for run in tree["runs"]:
         assert (run["cognition"], run["decision"], run["execution"]["outcome"]) == (None, None, "success")
+    assert tree["without"] == ["decision", "cognition"]
+    page = report_of_folder(out).read_text(encoding="utf-8")
+    for part in ("decision", "cognition"):
+        assert page.count(f"Left out: <code>rescore --without {part}</code> did not ask") == len(tree["runs"])
+    assert "no constants" not in page
     assert main(["rescore", str(path), "--playback", "--out", str(tmp_path / "p"), *words]) == 2
     assert main(["rescore", str(path), "--task", "pick it", *words]) == 2
 

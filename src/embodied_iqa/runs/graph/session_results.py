@@ -13,7 +13,14 @@ from embodied_iqa.data.recording.trial_record import TrialRecord
 from embodied_iqa.models.subjects.constants_files import constants_of
 from embodied_iqa.runs.graph.session_plan import SessionPlan, TaskFolder
 from embodied_iqa.runs.trial.run_folder import git_hash, versions, write_json, write_yaml
-from embodied_iqa.runs.trial.scores import RECIPES, RunScores, as_json, score_trial, unscored_subjects
+from embodied_iqa.runs.trial.scores import (
+    RECIPES,
+    RunScores,
+    SubjectScore,
+    as_json,
+    score_trial,
+    unscored_subjects,
+)
 
 SCHEMA = 1
 """Version of the layout of scores.json."""
@@ -65,11 +72,13 @@ class SessionScores:
         run_id: Name of the session.
         runs: Scores of every run.
         remarks: What the scores leave out and why.
+        without: Scores that `rescore --without` left out.
     """
 
     run_id: str
     runs: tuple[RunScores, ...]
     remarks: tuple[str, ...]
+    without: tuple[SubjectScore, ...] = ()
 
     def tree(self) -> dict[str, Any]:
         """Return the file's content as plain data."""
@@ -79,6 +88,7 @@ class SessionScores:
             "recipes": RECIPES,
             "versions": versions(),
             "remarks": list(self.remarks),
+            "without": list(self.without),
             "runs": [as_json(run) for run in self.runs],
         }
 
@@ -87,11 +97,22 @@ class SessionScores:
         write_json(folder / "scores.json", self.tree())
 
 
-def score_session(run_id: str, record: TrialRecord, remarks: Sequence[str] = ()) -> SessionScores:
-    """Score a trial; runs without a decision, subjects without constants and no VLM add remarks."""
+def score_session(
+    run_id: str, record: TrialRecord, remarks: Sequence[str] = (), without: Sequence[SubjectScore] = ()
+) -> SessionScores:
+    """Score a trial; what is left out, runs without a decision, and missing constants and VLM add remarks.
+
+    Args:
+        run_id: Name of the session.
+        record: The trial, without what ``without`` needs.
+        remarks: More of them, which come first.
+        without: Scores that are left out, because nobody asked the subject again.
+    """
+    left_out = (f"{part} is not scored: --without {part}" for part in without)
     unasked = () if record.has_vlm else (_NO_VLM,)
-    every = (*remarks, *unasked, *undecided_runs(record), *unscored_subjects(record, constants_of))
-    return SessionScores(run_id, score_trial(record, constants_of), every)
+    unscored = (*undecided_runs(record), *unscored_subjects(record, constants_of))
+    every = (*remarks, *left_out, *unasked, *unscored)
+    return SessionScores(run_id, score_trial(record, constants_of), every, tuple(without))
 
 
 def undecided_runs(record: TrialRecord) -> tuple[str, ...]:

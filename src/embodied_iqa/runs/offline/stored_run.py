@@ -23,7 +23,7 @@ from embodied_iqa.data.recording.trial_reading import NoRunError, read_trial
 from embodied_iqa.data.recording.trial_record import RunRecord, TrialRecord
 from embodied_iqa.runs.graph.arm_parameters import RobotKind
 from embodied_iqa.runs.graph.session_results import score_session
-from embodied_iqa.runs.trial.scores import RunScores
+from embodied_iqa.runs.trial.scores import RunScores, SubjectScore
 
 _RECORDING: Final = "trial.mcap"
 _SCORES: Final = "scores.json"
@@ -38,6 +38,7 @@ class ReportedTask:
         record: Of the trial.
         scores: One for each run of the record, in the same order.
         recording: The MCAP file with the raw images; the report says so if it cannot be read.
+        without: Scores that the rescoring left out.
 
     Raises:
         UsageError: There are more or fewer scores than runs.
@@ -46,6 +47,7 @@ class ReportedTask:
     record: TrialRecord
     scores: tuple[RunScores, ...]
     recording: Path
+    without: tuple[SubjectScore, ...] = ()
 
     def __post_init__(self) -> None:
         if len(self.scores) != len(self.record.runs):
@@ -95,11 +97,12 @@ class RunContext:
 
 @dataclass(frozen=True, slots=True)
 class StoredScores:
-    """Content of a scores.json: scores in the order of the file, versions of packages, remarks."""
+    """Content of a scores.json: scores in the order of the file, versions, remarks, and what was left out."""
 
     runs: tuple[RunScores, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
+    without: tuple[SubjectScore, ...] = ()
 
 
 def load_run(folder: Path, skip: Collection[Path] = ()) -> tuple[tuple[ReportedTask, ...], RunContext]:
@@ -157,7 +160,7 @@ def load_scores(path: Path) -> StoredScores:
     tree = load_json(path, "the scores")
     if not isinstance(tree, dict) or not isinstance(tree.get("runs"), list):
         raise InputError(f"{path} contains no scores", expected="JSON with a list `runs`")
-    known = {name: tree[name] for name in ("versions", "remarks") if name in tree}
+    known = {name: tree[name] for name in ("versions", "remarks", "without") if name in tree}
     return structure(
         StoredScores, {**known, "runs": [_as_record(entry) for entry in tree["runs"]]}, str(path)
     )
@@ -214,7 +217,7 @@ def _task(recording: Path, session: StoredScores | None) -> tuple[ReportedTask, 
             expected=f"{len(record.runs)} runs of {record.task!r}",
             got=f"{len(scores)} that match it",
         )
-    return ReportedTask(record, tuple(scores), recording), ()
+    return ReportedTask(record, tuple(scores), recording, stored.without), ()
 
 
 def _place(order: Sequence[tuple[str, int]], record: TrialRecord) -> int:

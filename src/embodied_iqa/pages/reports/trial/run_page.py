@@ -31,7 +31,7 @@ from embodied_iqa.pages.reports.trial.run_subjects import (
     decision_facts,
     one_hardly_turns,
 )
-from embodied_iqa.runs.trial.scores import RunScores, comparable_decisions
+from embodied_iqa.runs.trial.scores import RunScores, SubjectScore, comparable_decisions
 
 _X_MM: Final = Axis("x, away from the robot is negative [mm]", 100.0)
 _Y_MM: Final = Axis("y [mm]", 100.0)
@@ -62,6 +62,7 @@ class RunPage:
         has_vlm: A VLM was to answer.
         vlm_command: Measures the constants without which the answers have no score; empty without answers.
         vla_command: The same of the decisions.
+        without: Scores that the rescoring left out.
     """
 
     anchor: str
@@ -82,6 +83,7 @@ class RunPage:
     has_vlm: bool
     vlm_command: str
     vla_command: str
+    without: tuple[SubjectScore, ...]
 
 
 def run_page(
@@ -93,6 +95,7 @@ def run_page(
     anchor: str,
     max_bytes: int,
     has_vlm: bool = True,
+    without: tuple[SubjectScore, ...] = (),
 ) -> RunPage:
     """Assemble everything about one run.
 
@@ -104,6 +107,7 @@ def run_page(
         anchor: For links.
         max_bytes: Of each image.
         has_vlm: A VLM was to answer.
+        without: Scores that the rescoring left out.
     """
     moment, timelines, plots = moment_of(run), gate_timelines(run), _tool_plots(run, reference)
     return RunPage(
@@ -125,6 +129,7 @@ def run_page(
         has_vlm=has_vlm,
         vlm_command=_vlm_command(run),
         vla_command=_vla_command(run),
+        without=without,
     )
 
 

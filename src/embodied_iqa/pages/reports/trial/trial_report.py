@@ -154,7 +154,7 @@ def _task_page(
     if reference is None:
         remarks.append("The recording has no reference run: nothing can be compared with it.")
     anchor, has_vlm = f"task-{place}", group[0].record.has_vlm
-    runs = [scored for task in group for scored in task.scored_runs]
+    runs = [(*scored, task.without) for task in group for scored in task.scored_runs]
     return TaskPage(
         anchor=anchor,
         title=title,
@@ -171,8 +171,9 @@ def _task_page(
                 anchor=f"{anchor}-run-{index}",
                 max_bytes=max_bytes,
                 has_vlm=has_vlm,
+                without=without,
             )
-            for index, ((run, scores), seen) in enumerate(zip(runs, frames, strict=True))
+            for index, ((run, scores, without), seen) in enumerate(zip(runs, frames, strict=True))
         ),
         remarks=tuple(remarks),
     )
