@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from embodied_iqa.base.files import write_json_whole
+from embodied_iqa.pages.reports.kit.origin import with_origin
 
 _MAX_MS: Final = 500.0
 _NUMBER: Final = re.compile(r"\b\d+(?:\.\d+)?")
@@ -214,8 +215,10 @@ def write(path: Path, done: list[Injection]) -> None:
 
 
 def write_page(page: Path, text: str, benchmark: str = "bench_hold") -> None:
-    """Replace what a benchmark shows on a page, between its two marks."""
+    """Replace what a benchmark shows on a page, between its two marks, and the origin of its numbers."""
     begin, end = f"<!-- {benchmark} -->", f"<!-- end of {benchmark} -->"
-    before, _, rest = page.read_text(encoding="utf-8").partition(begin)
+    former = page.read_text(encoding="utf-8")
+    before, _, rest = former.partition(begin)
     _, _, after = rest.partition(end)
-    page.write_text(f"{before}{begin}\n{text}\n{end}{after}", encoding="utf-8")
+    whole = f"{before}{begin}\n{text}\n{end}{after}"
+    page.write_text(with_origin(whole, former, page), encoding="utf-8")

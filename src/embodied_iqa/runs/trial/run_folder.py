@@ -152,19 +152,38 @@ def versions() -> dict[str, str]:
 
 def git_hash() -> str:
     """Return the commit of this checkout, with `+changes` if files differ; `unknown` without a checkout."""
+    commit = _git("rev-parse", "HEAD")
+    changes = _git("status", "--porcelain")
+    return "unknown" if commit is None or changes is None else commit + ("+changes" if changes else "")
+
+
+def commit_and_date(besides: str) -> tuple[str, str]:
+    """Return the commit of this checkout, 8 digits, and its date, YYYY-MM-DD; empty without a checkout.
+
+    The commit is followed by ``with changes`` if files differ.
+
+    Args:
+        besides: Folder of the checkout whose changes do not count.
+    """
+    found = _git("show", "-s", "--date=short", "--format=%H %ad", "HEAD")
+    changes = _git("status", "--porcelain", "--", ".", f":(exclude){besides}")
+    if found is None or changes is None:
+        return "", ""
+    commit, date = found.split()
+    return commit[:8] + (" with changes" if changes else ""), date
+
+
+def _git(*arguments: str) -> str | None:
+    """Return what git says of this checkout; None without a checkout, a repository or git."""
     root = source_checkout()
     if root is None:
-        return "unknown"
-
-    def git(*arguments: str) -> str:
-        command = ["git", "-C", str(root), *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=10)  # noqa: S603 - git
-        return done.stdout.strip()
-
+        return None
+    command = ["git", "-C", str(root), *arguments]
     try:
-        return git("rev-parse", "HEAD") + ("+changes" if git("status", "--porcelain") else "")
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=10)  # noqa: S603 - git
     except (OSError, subprocess.SubprocessError):
-        return "unknown"
+        return None
+    return done.stdout.strip()
 
 
 def write_json(path: Path, tree: Mapping[str, Any] | Sequence[Any]) -> None:

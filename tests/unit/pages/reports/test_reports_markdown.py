@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from embodied_iqa import __version__
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.cli.main import main
+from embodied_iqa.pages.reports.kit import origin
 from embodied_iqa.pages.reports.kit.chapters import ChapterPage
 from embodied_iqa.pages.reports.kit.markdown import IMAGES, write_section
+from embodied_iqa.pages.reports.kit.origin import origin_line
 from embodied_iqa.pages.reports.kit.page import Chapter, Part
 from embodied_iqa.pages.reports.kit.table import Column, Table
 
@@ -58,9 +61,36 @@ def test_a_new_page_has_a_heading_and_the_section(tmp_path: Path) -> None:
     write_section(file, "static", PAGE)
     text = file.read_text(encoding="utf-8")
     begin, end = "<!-- begin static: written by embodied-iqa report -->", "<!-- end static -->"
-    assert text == f"# first\n\n{begin}\n\n{WRITTEN}\n{end}\n"
+    assert text == f"# first\n\n{begin}\n\n{WRITTEN}\n{end}\n\n{origin_line(file)}\n"
     write_section(file, "static", PAGE)
     assert file.read_text(encoding="utf-8") == text, "written again, nothing grows"
+
+
+@pytest.mark.parametrize(
+    ("commit", "expected"),
+    [
+        (("0123abcd", "2026-11-28"), f"Numbers: version {__version__}, commit 0123abcd, 2026-11-28."),
+        (("", ""), f"Numbers: version {__version__}, commit unknown, date unknown."),
+    ],
+)
+def test_the_last_line_says_what_wrote_the_numbers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, commit: tuple[str, str], expected: str
+) -> None:
+    monkeypatch.setattr(origin, "source_checkout", lambda: tmp_path)
+    monkeypatch.setattr(origin, "commit_and_date", lambda **_: commit)
+    file, outside = tmp_path / "docs/results/details/page.md", tmp_path / "page.md"
+    file.parent.mkdir(parents=True)
+    cited = f"{expected} [How to cite](../../README.md#how-to-cite)."
+    assert (origin_line(file), origin_line(outside)) == (cited, expected)
+    before = "# A\n\nNumbers: version of old.\n\n<!-- begin one -->\nold\n<!-- end one -->\n\nBy hand.\n"
+    file.write_text(f"{before}\nNumbers: version 0.0.1, commit 89abcdef, 2025-01-01. [Cite](x).\n", "utf-8")
+    write_section(file, "one", PAGE)
+    text = file.read_text(encoding="utf-8")
+    assert text.startswith("# A\n\nNumbers: version of old.\n")
+    assert text.endswith(f"<!-- end one -->\n\nBy hand.\n\n{cited}\n")
+    monkeypatch.setattr(origin, "commit_and_date", lambda **_: ("fedcba98", "2027-01-01"))
+    write_section(file, "one", PAGE)
+    assert file.read_text(encoding="utf-8") == text, "the same numbers are still of that commit"
 
 
 def test_what_people_wrote_stays_and_headings_go_one_level_below(tmp_path: Path) -> None:

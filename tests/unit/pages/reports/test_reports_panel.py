@@ -15,6 +15,7 @@ from embodied_iqa.models.panel.evaluation.task_ranks import RankedTask
 from embodied_iqa.models.panel.panel_members import EvaluationPlan
 from embodied_iqa.models.subjects.model_card import ModelCard, load_card, save_card
 from embodied_iqa.pages.reports.kit.heat_map import heat_map
+from embodied_iqa.pages.reports.kit.origin import origin_line
 from embodied_iqa.pages.reports.panel.cards import update_cards
 from embodied_iqa.pages.reports.panel.panel_report import write_report
 from embodied_iqa.pages.reports.panel.summary import (
@@ -155,6 +156,7 @@ def test_the_page_names_weak_verbs_and_links_its_images(tmp_path: Path) -> None:
     assert len(links) == 4, "three properties of tasks, and examples"
     assert all((page.parent / link).read_text(encoding="utf-8").count("\n") > 1 for link in links)
     assert "1 of 1 types" in text
+    assert text.endswith(f"\n\n{origin_line(page)}\n")
     minutes = 2.5 * len([*VLAS, *VLMS])
     said = f"`embodied-iqa train panel --seed 1 --out DIR`. The epochs took {minutes:.0f} minutes"
     assert said in " ".join(text.split())

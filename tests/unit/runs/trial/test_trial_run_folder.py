@@ -80,13 +80,19 @@ def test_the_commit_is_named_with_its_changes(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(run_folder, "source_checkout", lambda: tmp_path)
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     assert run_folder.git_hash() == "unknown", "no repository"
+    assert run_folder.commit_and_date("docs/results") == ("", "")
     git("init", "-q")
     git("commit", "-q", "--allow-empty", "-m", "first")
     commit = git("rev-parse", "HEAD")
     assert len(commit) == 40
     assert run_folder.git_hash() == commit
+    date = git("show", "-s", "--format=%ad", "--date=short")
+    (tmp_path / "docs/results").mkdir(parents=True)
+    (tmp_path / "docs/results/page.md").touch()
+    assert run_folder.commit_and_date("docs/results") == (commit[:8], date)
     (tmp_path / "new.txt").touch()
     assert run_folder.git_hash() == f"{commit}+changes"
+    assert run_folder.commit_and_date("docs/results") == (f"{commit[:8]} with changes", date)
     monkeypatch.setattr(run_folder, "source_checkout", lambda: None)
     assert run_folder.git_hash() == "unknown"
 

@@ -12,6 +12,7 @@ from typing import Final
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.files import write_text_whole
 from embodied_iqa.pages.reports.kit.chapters import ChapterPage
+from embodied_iqa.pages.reports.kit.origin import origin_line, with_origin
 from embodied_iqa.pages.reports.kit.page import Chapter
 from embodied_iqa.pages.reports.kit.table import Table
 
@@ -48,7 +49,8 @@ def write_section(file: Path, name: str, page: ChapterPage) -> None:
 
     The page has its first tables, as many as fit into some rows; the others are CSV files in
     the folder `TABLES` beside it, with links. Chapters get headings one level below the last one above the
-    section. A file that does not exist is written with a heading and the section.
+    section. A file that does not exist is written with a heading, the section and the line of `origin_line`;
+    in another this line, if it is the last one, is written anew with other numbers.
 
     Args:
         file: The Markdown page.
@@ -62,7 +64,7 @@ def write_section(file: Path, name: str, page: ChapterPage) -> None:
         with file.open(encoding="utf-8", newline="") as stream:  # ends of lines stay as they are
             text = stream.read()
     except FileNotFoundError:
-        text = f"# {page.name}\n\n{_BEGIN.format(name)}\n{_END.format(name)}\n"
+        text = f"# {page.name}\n\n{_BEGIN.format(name)}\n{_END.format(name)}\n\n{origin_line(file)}\n"
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot read {file}: {error}") from None
     begin, end = _place(text, file, name)
@@ -71,7 +73,7 @@ def write_section(file: Path, name: str, page: ChapterPage) -> None:
     body = "\n\n".join(["", *filter(None, parts), ""])
     if text.startswith("\r\n", begin):
         body = body.replace("\n", "\r\n")
-    write_text_whole(file, f"{text[:begin]}{body}{text[end:]}")
+    write_text_whole(file, with_origin(f"{text[:begin]}{body}{text[end:]}", text, file))
 
 
 def _place(text: str, file: Path, name: str) -> tuple[int, int]:

@@ -22,6 +22,7 @@ from embodied_iqa.models.subjects.backends.panel.shipped_members import card_of
 from embodied_iqa.models.subjects.model_card import ModelCard
 from embodied_iqa.pages.reports.kit.heat_map import heat_map
 from embodied_iqa.pages.reports.kit.markdown import TABLES
+from embodied_iqa.pages.reports.kit.origin import origin_line
 from embodied_iqa.pages.reports.kit.render import render
 from embodied_iqa.pages.reports.kit.table import Column, Row, Table
 from embodied_iqa.pages.reports.panel.summary import (
@@ -85,7 +86,7 @@ def write_report(evaluation: PanelEvaluation, page: Path, images: Path) -> None:
         ranks=_ranks(evaluation),
         distorted=_distorted(evaluation, images) if evaluation.distorted else None,
     )
-    write_text_whole(page, wrapped(text) + "\n")
+    write_text_whole(page, f"{wrapped(text)}\n\n{origin_line(page)}\n")
 
 
 def _file(table: Table, page: Path) -> str:
