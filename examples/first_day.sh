@@ -38,7 +38,7 @@ done
 
 # 3. what is there
 step init embodied-iqa cell init --robot-ip "$ADDRESS" --topic top=/lab/image_raw --tool-length 0.2 \
-    --workspace-min -0.75 -0.40 0.02 --workspace-max -0.25 0.40 0.60 --table-z 0.0 \
+    --workspace-min -0.75 -0.40 0.02 --workspace-max -0.25 0.40 0.60 --table-z 0.0 --tool-height 0.01 --wall-x -0.95 \
     --vla python:own_vla:make --yes
 
 # 4. what cannot be read: the result of the hand-eye calibration, in a second file; limits of the rehearsal

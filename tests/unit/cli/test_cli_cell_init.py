@@ -24,6 +24,8 @@ from embodied_iqa.runs.cell.cell_file import CellFile
 from embodied_iqa.runs.cell.seen_camera import SeenCamera
 from embodied_iqa.runs.graph.node_table import resolve
 
+LIMITS = "--workspace-min --workspace-max --table-z --tool-height --wall-x"
+
 
 def number(text: str) -> float:
     try:
@@ -52,10 +54,30 @@ def test_a_person_is_asked_until_the_answer_is_one(capsys: pytest.CaptureFixture
 
 def test_a_wrong_answer_costs_none_of_the_others(capsys: pytest.CaptureFixture[str]) -> None:
     answers = iter(
-        ["0 0 0", "1 0 1", "0 -1 0", "1 0 1", "0", "no_gate.yaml", "", "no-such-policy", "classical-vla"]
+        [
+            "0 0 0",
+            "1 0 1",
+            "0 -1 0",
+            "1 0 1",
+            "0",
+            "",
+            "",
+            "no_gate.yaml",
+            "",
+            "no-such-policy",
+            "classical-vla",
+        ]
     )
     file, questions = CellFile(), Questions(lambda _question: next(answers))
-    given = Namespace(workspace_min=None, workspace_max=None, table_z=None, calibration=None, vla=None)
+    given = Namespace(
+        workspace_min=None,
+        workspace_max=None,
+        table_z=None,
+        tool_height=None,
+        wall_x=None,
+        calibration=None,
+        vla=None,
+    )
     arm_answers.describe_limits(file, given, questions)
     init._describe_rest(file, given, questions)
     values = file.values()
@@ -72,7 +94,7 @@ def test_a_workspace_has_both_corners_or_none(capsys: pytest.CaptureFixture[str]
 
     def limits(*answers: str, upper: list[float] | None = None) -> dict[str, object]:
         left, file = iter(answers), CellFile()
-        given = Namespace(workspace_min=None, workspace_max=upper, table_z=0.0)
+        given = Namespace(workspace_min=None, workspace_max=upper, table_z=0.0, tool_height=0.01, wall_x=-0.9)
         arm_answers.describe_limits(file, given, Questions(lambda _question: next(left)))
         assert not list(left)
         return {name: value for name, value in file.values().items() if "workspace" in name}
@@ -107,6 +129,8 @@ def test_the_end_of_the_input_is_one_line() -> None:
         (["--robot-ip", "none", "--model", "ur5e"], "--model is of an arm"),
         (["--robot-ip", "none", "--workspace-min", "0", "0", "0"], "--workspace-min is of an arm"),
         (["--robot-ip", "a", "--tool-length", "-1"], "expected 0 to 1; got -1.0"),
+        (["--robot-ip", "none", "--wall-x", "-1"], "--wall-x is of an arm"),
+        (["--robot-ip", "a", "--tool-height", "inf"], "wrong --tool-height; expected finite numbers"),
         (["--robot-ip", "a", "--table-z", "nan"], "wrong --table-z; expected finite numbers"),
         (["--robot-ip", "a", "--workspace-max", "0", "inf", "0"], "wrong --workspace-max"),
         (["--robot-ip", "none", "--topic", "top=/b"], "--topic names a camera or topic twice"),
@@ -205,7 +229,11 @@ def test_a_topic_that_nobody_publishes_ends_it_before_the_arm_is_asked_about(
 def test_the_arm_begins_slowly_and_is_not_moved_where_no_workspace_is_given() -> None:
     file = CellFile()
     arm_answers.describe_limits(
-        file, Namespace(workspace_min=None, workspace_max=[-0.2, 0.4, 0.6], table_z=None), Questions(None)
+        file,
+        Namespace(
+            workspace_min=None, workspace_max=[-0.2, 0.4, 0.6], table_z=None, tool_height=None, wall_x=None
+        ),
+        Questions(None),
     )
     assert file.values() == {
         "arm_node.limits.workspace_max_m": [-0.2, 0.4, 0.6],
@@ -215,7 +243,11 @@ def test_the_arm_begins_slowly_and_is_not_moved_where_no_workspace_is_given() ->
     }
     file = CellFile()
     arm_answers.describe_limits(
-        file, Namespace(workspace_min=[-1.2, 0, 0], workspace_max=None, table_z=None), Questions(None)
+        file,
+        Namespace(
+            workspace_min=[-1.2, 0, 0], workspace_max=None, table_z=None, tool_height=None, wall_x=None
+        ),
+        Questions(None),
     )
     assert file.values()["arm_node.limits.wall_x_m"] == -1.35, "that of the simulated cell would cut the box"
 
@@ -223,18 +255,23 @@ def test_the_arm_begins_slowly_and_is_not_moved_where_no_workspace_is_given() ->
 def test_what_is_not_known_of_the_workspace_is_named() -> None:
     file = CellFile()
     arm_answers.describe_limits(
-        file, Namespace(workspace_min=None, workspace_max=[1, 1, 1], table_z=None), Questions(None)
+        file,
+        Namespace(workspace_min=None, workspace_max=[1, 1, 1], table_z=None, tool_height=None, wall_x=None),
+        Questions(None),
     )
     assert [line.partition(":")[0] for line in file.left_out] == [
         "arm_node.limits.workspace_min_m",
         "arm_node.limits.table_z_m",
+        "arm_node.limits.tool_height_m",
+        "arm_node.limits.wall_x_m",
     ]
+    assert file.left_out[-1].endswith(": the arm may reach back to x = -0.95 m")
 
 
 @pytest.mark.parametrize(
     ("words", "named"),
     [
-        ([], "--robot-ip --topic --workspace-min --workspace-max --table-z --calibration --vla, or --yes"),
+        ([], f"--robot-ip --topic {LIMITS} --calibration --vla, or --yes"),
         (["--robot-ip", "none"], "--topic --calibration --vla, or --yes"),
         (["--yes"], "--robot-ip --topic"),
         (
@@ -370,7 +407,7 @@ UR5E = arm_answers.FoundArm("127.0.0.9", ARM, (ArmModel.UR5E, "it says so"))
 
 
 def options(**given: object) -> Namespace:
-    names = "model tool_length workspace_min workspace_max table_z calibration vla"
+    names = "model tool_length workspace_min workspace_max table_z tool_height wall_x calibration vla"
     return Namespace(**(dict.fromkeys(names.split()) | given))
 
 
@@ -379,7 +416,7 @@ def test_an_answer_out_of_the_range_of_its_parameter_is_asked_again_at_once(
 ) -> None:
     monkeypatch.setattr(arm_answers, "_describe_gripper", lambda *_: None)
     far, near = ["3 3 3", "4 4 4"], ["-0.7 -0.4 0", "-0.2 0.4 0.6"]
-    answers = iter(["-1", "0.15", *far, *near, "2", "0.01"])
+    answers = iter(["-1", "0.15", *far, *near, "2", "0.01", "1.5", "0.02", "0.5", "-0.6", "-0.9"])
     file = CellFile()
     arm_answers.describe_arm(file, UR5E, options(), Questions(lambda _question: next(answers)))
     assert not list(answers)
@@ -387,13 +424,18 @@ def test_an_answer_out_of_the_range_of_its_parameter_is_asked_again_at_once(
     assert values["arm_node.tool_length_m"] == 0.15
     assert values["arm_node.limits.workspace_min_m"] == [-0.7, -0.4, 0.0]
     assert values["arm_node.limits.table_z_m"] == 0.01
-    tool, box, table = capsys.readouterr().err.splitlines()
+    assert values["arm_node.limits.tool_height_m"] == 0.02
+    assert values["arm_node.limits.wall_x_m"] == -0.9
+    tool, box, table, height, front, cut = capsys.readouterr().err.splitlines()
     assert "tool_length_m" in tool
     assert "expected 0 to 1; got -1.0" in tool
     assert (
         "a UR5e with a tool of 0.15 m reaches no part of the workspace; expected a box within 1.10 m" in box
     )
     assert "no part of the workspace is above the table" in table
+    assert "tool_height_m" in height
+    assert "limits.wall_x_m in arm_node; expected -100 to 0; got 0.5" in front
+    assert "the workspace of arm_node.limits reaches beyond its wall" in cut
 
 
 def test_an_option_out_of_reach_is_refused_before_anything_is_asked() -> None:
@@ -401,6 +443,11 @@ def test_an_option_out_of_reach_is_refused_before_anything_is_asked() -> None:
     with pytest.raises(UsageError, match=r"a UR5e with a tool of 0.2 m reaches no part"):
         arm_answers.check_options(options(**far), UR5E)
     arm_answers.check_options(options(workspace_min=[3.0] * 3), UR5E)
+    near = {"workspace_min": [-0.7, -0.4, 0.0], "workspace_max": [-0.2, 0.4, 0.6]}
+    with pytest.raises(UsageError, match="reaches beyond its wall"):
+        arm_answers.check_options(options(**near, wall_x=-0.5), UR5E)
+    with pytest.raises(UsageError, match=r"limits.tool_height_m in arm_node; expected 0 to 1; got -0.1"):
+        arm_answers.check_options(options(tool_height=-0.1), UR5E)
 
 
 def test_a_policy_that_does_not_go_with_the_cell_is_asked_again(

@@ -84,7 +84,7 @@ class ArmLimits:
         workspace_max_m: Upper corner of the tool's workspace.
         table_z_m: Height of the table top.
         tool_height_m: Smallest height of the tool above the table.
-        wall_x_m: The wall behind the working side; the arm stays at larger x.
+        wall_x_m: The wall behind the base, which is at x = 0; the whole arm stays at larger x.
         increment_m: Longest translation in one increment; at most across the reach of a UR10e, 1.3 m by its
             data sheet.
         increment_rad: Largest rotation in one increment.
@@ -105,7 +105,7 @@ class ArmLimits:
     workspace_max_m: tuple[float, float, float] = (-0.20, 0.45, 0.70)
     table_z_m: float = 0.0
     tool_height_m: float = ranged(0.005, 0.0, 1.0)
-    wall_x_m: float = -0.95
+    wall_x_m: float = ranged(-0.95, -100.0, 0.0)
     increment_m: float = ranged(0.15, 0.001, 2.6)
     increment_rad: float = ranged(0.8, 0.001, math.pi)
     increments: int = ranged(100, 1, 10_000)
@@ -157,6 +157,19 @@ class ArmLimits:
                 f"a {shape.name} with a tool of {tool_length_m:g} m reaches no part of the workspace",
                 expected=f"a box within {most_m:.2f} m of its shoulder at (0, 0, {shape.d1_m:.2f})",
                 got=f"{list(self.workspace_min_m)} to {list(self.workspace_max_m)}, {nearest_m:.2f} m away",
+            )
+
+    def check_wall(self) -> None:
+        """Check that the wall leaves the workspace free.
+
+        Raises:
+            UsageError: It does not.
+        """
+        if self.workspace_min_m[0] < self.wall_x_m:
+            raise UsageError(
+                "the workspace of arm_node.limits reaches beyond its wall, where the arm would only stop",
+                expected="a wall_x_m below the smallest x of the workspace",
+                got=f"wall_x_m {self.wall_x_m:g}, workspace from {self.workspace_min_m[0]:g}",
             )
 
     def beyond_reach(self, model: ArmModel, tool_length_m: float) -> str:

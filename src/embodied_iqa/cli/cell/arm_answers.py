@@ -29,11 +29,14 @@ KnownModel = tuple[ArmModel | None, str]
 _PORT_S: Final = 1.0
 _TYPED: Final = "as given"
 _ELBOW_M: Final = 0.15
-_WALL: Final = (
+_BEYOND: Final = (
     f"{_ELBOW_M:g} m beyond the workspace: the whole arm stays at larger x; set it to a nearer wall"
 )
 _WITHOUT_BOX: Final = "without the workspace a trial refuses the arm"
 _WITHOUT_TABLE: Final = "0 m, the height of the base"
+_USUAL: Final = ArmLimits()
+_WITHOUT_HEIGHT: Final = f"the tool may come as near as {1e3 * _USUAL.tool_height_m:g} mm to the table"
+_WITHOUT_WALL: Final = f"the arm may reach back to x = {_USUAL.wall_x_m:g} m"
 _SLOW: Final = {"tool_speed_mps": 0.1, "joint_speed_radps": 0.6, "increment_m": 0.1}
 _ROBOT: Final = "arm_node.robot"
 _MODEL: Final = "arm_node.model"
@@ -41,6 +44,14 @@ _TOOL: Final = "arm_node.tool_length_m"
 _LOWER: Final = "arm_node.limits.workspace_min_m"
 _UPPER: Final = "arm_node.limits.workspace_max_m"
 _TABLE: Final = "arm_node.limits.table_z_m"
+_HEIGHT: Final = "arm_node.limits.tool_height_m"
+_WALL_X: Final = "arm_node.limits.wall_x_m"
+_ASKED: Final = (
+    (_TABLE, "Height of the table top in the base [m]", _WITHOUT_TABLE),
+    (_HEIGHT, "Smallest height of the tool above the table [m]", _WITHOUT_HEIGHT),
+    (_WALL_X, "Wall behind the base, where no part of the arm may go: its x in the base [m]", _WITHOUT_WALL),
+)
+"""Parameters that only a person knows, their questions, and what holds where they are left out."""
 
 
 def check_values(values: Mapping[str, object]) -> None:
@@ -59,13 +70,15 @@ def arm_of(values: Mapping[str, object]) -> ArmParameters:
     """Return the arm of what is known so far of a cell.
 
     Raises:
-        UsageError: A value is wrong, or the model reaches no part of the workspace.
+        UsageError: A value is wrong, the model reaches no part of the workspace, or the wall cuts it.
     """
     start = "arm_node."
     known = {name.removeprefix(start): value for name, value in values.items() if name.startswith(start)}
     arm = build(ArmParameters, known, "arm_node")
     if {_MODEL, _LOWER, _UPPER} <= values.keys():
         arm.limits.check_workspace(arm.model, arm.tool_length_m)
+    if {_WALL_X, _LOWER} <= values.keys():
+        arm.limits.check_wall()
     return arm
 
 
@@ -115,6 +128,8 @@ def check_options(arguments: argparse.Namespace, arm: FoundArm) -> None:
         _LOWER: arguments.workspace_min if arguments.workspace_max else None,
         _UPPER: arguments.workspace_max if arguments.workspace_min else None,
         _TABLE: arguments.table_z,
+        _HEIGHT: arguments.tool_height,
+        _WALL_X: arguments.wall_x,
     }
     arm_of({name: value for name, value in given.items() if value is not None})
 
@@ -207,18 +222,20 @@ def describe_limits(file: CellFile, arguments: argparse.Namespace, questions: Qu
 
     def is_box(lower: Sequence[float], upper: Sequence[float]) -> None:
         check_corners(lower, upper)
-        arm_of(file.values() | {_LOWER: list(lower), _UPPER: list(upper)} | given_table)
+        arm_of(file.values() | {_LOWER: list(lower), _UPPER: list(upper)} | given)
 
-    given_table = {} if arguments.table_z is None else {_TABLE: arguments.table_z}
+    answers = {_TABLE: arguments.table_z, _HEIGHT: arguments.tool_height, _WALL_X: arguments.wall_x}
+    given = {name: value for name, value in answers.items() if value is not None}
     lower, upper = ask_corners(questions, arguments.workspace_min, arguments.workspace_max, is_box)
     _set_limit(file, _LOWER, lower, _WITHOUT_BOX)
     _set_limit(file, _UPPER, upper, _WITHOUT_BOX)
-    table_z = arguments.table_z
-    if table_z is None:
-        fitting = in_range(file, _TABLE)
-        table_z = questions.ask("Height of the table top in the base [m]", fitting)
-    _set_limit(file, _TABLE, table_z, _WITHOUT_TABLE)
-    if lower is not None and lower[0] - _ELBOW_M < ArmLimits().wall_x_m:
-        file.set("arm_node.limits.wall_x_m", round(lower[0] - _ELBOW_M, 3), _WALL)
+    for name, question, without in _ASKED:
+        value = answers[name]
+        if value is None:
+            value = questions.ask(question, in_range(file, name))
+        if value is None and name == _WALL_X and lower is not None and lower[0] - _ELBOW_M < _USUAL.wall_x_m:
+            file.set(_WALL_X, round(lower[0] - _ELBOW_M, 3), _BEYOND)
+        else:
+            _set_limit(file, name, value, without)
     for parameter, slow in _SLOW.items():
         file.set(f"arm_node.limits.{parameter}", slow, "slow and near to begin with; raise it later")

@@ -16,7 +16,8 @@ from embodied_iqa.cli.parser import perform
 from embodied_iqa.data.frames.cameras import parse_topics
 
 NO_ROBOT: Final = "none"
-_ARM_NUMBERS: Final = ("--tool-length", "--workspace-min", "--workspace-max", "--table-z")
+_LIMITS: Final = ("--workspace-min", "--workspace-max", "--table-z", "--tool-height", "--wall-x")
+_ARM_NUMBERS: Final = ("--tool-length", *_LIMITS)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -33,6 +34,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         text = f"{corner} corner of the box that the tool never leaves, base frame [m]"
         add(f"--workspace-{name}", type=float, nargs=3, metavar=("X", "Y", "Z"), help=text)
     add("--table-z", type=float, metavar="M", help="height of the table top, base frame [m]")
+    height = "smallest height of the tool above the table [m]"
+    add("--tool-height", type=float, metavar="M", help=height)
+    wall = "x of the wall behind the base, where no part of the arm may go, base frame [m]"
+    add("--wall-x", type=float, metavar="M", help=wall)
     camera = "topic of a camera's images, such as top=/camera/camera/color/image_raw; may be repeated"
     add("--topic", action="append", metavar="VIEW=TOPIC", help=camera)
     add("--calibration", type=Path, metavar="FILE", help="calibration of the gate, if there is one already")
@@ -83,7 +88,7 @@ def _check_answered(arguments: argparse.Namespace) -> None:
     """
     needed = ["--robot-ip", "--topic"]
     if not arguments.yes:
-        arm = ["--workspace-min", "--workspace-max", "--table-z"] if arguments.robot_ip != NO_ROBOT else []
+        arm = _LIMITS if arguments.robot_ip != NO_ROBOT else ()
         needed += [*arm, "--calibration", "--vla"]
     elif arguments.workspace_min is not None or arguments.workspace_max is not None:
         needed += ["--workspace-min", "--workspace-max"]  # the other corner would be of the simulated cell

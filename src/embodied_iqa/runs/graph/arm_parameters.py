@@ -180,12 +180,7 @@ class ArmParameters:
                 expected="workspace_min_m and workspace_max_m as measured in the frame Base of the pendant",
                 got=f"the default of {' and '.join(self.usual_corners)}",
             )
-        if self.limits.workspace_min_m[0] < self.limits.wall_x_m:
-            raise UsageError(
-                "the workspace of arm_node.limits reaches beyond its wall, where the arm would only stop",
-                expected="a wall_x_m below the smallest x of the workspace",
-                got=f"wall_x_m {self.limits.wall_x_m:g}, workspace from {self.limits.workspace_min_m[0]:g}",
-            )
+        self.limits.check_wall()
         self.limits.check_workspace(self.model, self.tool_length_m)
 
     def _check_driver(self) -> None:
