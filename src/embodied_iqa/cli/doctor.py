@@ -35,6 +35,7 @@ CHECKS = (
     Check("ROS", ros.interfaces, frozenset({_ROS})),
     Check("ROS", ros.middleware, frozenset({_ROS})),
     Check("ROS", ros.log_folder, frozenset({_ROS})),
+    Check("ROS", ros.launching),
     Check("machine", machine.processors),
     Check("machine", machine.disk),
     Check("machine", machine.shared_memory),

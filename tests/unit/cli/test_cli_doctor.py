@@ -145,6 +145,26 @@ def test_traffic_that_leaves_the_machine_is_told(monkeypatch: pytest.MonkeyPatch
     assert "may leave" in ros.middleware()[0].detail
 
 
+def test_ros2_launch_belongs_to_an_installed_ros(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    command = tmp_path / "ros2"
+    command.write_text("#!/bin/sh\n")
+    command.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    there = {"ros2launch": False}
+    monkeypatch.setattr(ros.importlib.util, "find_spec", lambda name: there[name] or None)
+    monkeypatch.setattr(ros, "uses_wheels", lambda: True)
+    (lacking,) = ros.launching()
+    assert (lacking.status, lacking.required) == (Status.MISSING, False)
+    assert lacking.detail == "not with the wheels; embodied-iqa trial starts the same graph without it"
+    assert "source its setup.bash, then " in lacking.fix
+    there["ros2launch"] = True
+    assert ros.launching() == [Finding("ros2 launch", Status.OK, str(command))]
+    command.unlink()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(ros, "uses_wheels", lambda: False)
+    assert ros.launching()[0].detail.startswith("the sourced ROS has no ros2launch")
+
+
 def test_interfaces_built_from_other_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     built = tmp_path / "prefix" / "share" / "embodied_iqa_msgs" / "msg"
     source = tmp_path / "checkout" / "msg" / "msg"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
+import shutil
 import sys
 from collections.abc import Mapping
 from importlib import metadata
@@ -52,6 +54,7 @@ print(f"{names} types in {embodied_iqa_msgs.__path__[0]}")
 """
 )
 _OR_SOURCE = "(wheels), or source /opt/ros/jazzy/setup.bash"
+_LAUNCH = "ros2launch"
 _FIX_INTERFACES = "make setup in a checkout, or colcon build and source install/setup.bash"
 
 
@@ -129,6 +132,18 @@ def log_folder() -> list[Finding]:
         return [Finding("ROS logs", Status.OK, f"below {named}", required=True)]
     fix = "export ROS_LOG_DIR=/tmp/ros-log"
     return [Finding("ROS logs", Status.BROKEN, f"{folder} cannot be written", fix, required=True)]
+
+
+def launching() -> list[Finding]:
+    """Look for `ros2 launch`, which belongs to an installed ROS; nothing of this package needs it."""
+    beside = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+    command = shutil.which("ros2", path=beside)
+    if command is not None and importlib.util.find_spec(_LAUNCH) is not None:
+        return [Finding("ros2 launch", Status.OK, command)]
+    lacking = "not with the wheels" if uses_wheels() else f"the sourced ROS has no {_LAUNCH}"
+    detail = f"{lacking}; embodied-iqa trial starts the same graph without it"
+    fix = f"install ROS 2 Jazzy, source its setup.bash, then {install_with('make setup', 'ros')}"
+    return [Finding("ros2 launch", Status.MISSING, detail, fix)]
 
 
 def _status_of(reason: str) -> Status:
