@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import cv2
@@ -19,11 +20,15 @@ from database_folders import write_database
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.resources import source_checkout
 from embodied_iqa.cli.main import main
-from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.data.recording.trial_reading import read_trial
+from embodied_iqa.imaging.images.assembler import Source
+from embodied_iqa.imaging.images.frame import View, image_frame
 from embodied_iqa.live.cameras.own_cameras import own_cameras
+from embodied_iqa.models.subjects.subject_options import PolicyOptions
 from embodied_iqa.quality.metrics.catalogue import metric_by_name
 from embodied_iqa.runs.graph.camera_parameters import CameraParameters
 from embodied_iqa.runs.graph.camera_sources import CameraSource
+from embodied_iqa.world.protocols import ChunkStatus, VlaObservation
 from live_process import TRIAL_S
 from ur_emulator import HOSTS
 
@@ -44,7 +49,7 @@ def run_script(name: str, *words: str) -> str:
     return done.stdout
 
 
-@pytest.mark.stress  # 31 CPU seconds: eight processes, one after the other, and a graph
+@pytest.mark.stress  # 31 CPU seconds: ten processes, one after the other, and a graph
 def test_the_first_day_ends_with_a_gated_run(tmp_path: Path) -> None:
     script, day = EXAMPLES / "first_day.sh", tmp_path / "day"
     commands = [line for line in script.read_text().splitlines() if re.match(r"step |embodied-iqa ", line)]
@@ -66,11 +71,30 @@ def test_the_first_day_ends_with_a_gated_run(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     checks = json.loads((day / "checked" / "checks.json").read_text())
     assert checks["ok"]
-    assert len(checks["checks"]) >= 14
+    measured = {one["check"]: one["measured"] for one in checks["checks"]}
+    assert measured["policy: test decision"].startswith("10 steps: the first 5.0 mm, all together 50.0 mm")
+    assert {"front: gate", "wrist: gate", "front: hand-eye", "wrist: hand-eye"} <= measured.keys()
     (run,) = json.loads((day / "run" / "scores.json").read_text())["runs"]
     assert (run["gate"]["mode"], run["gate"]["reject"]) == ("on", 0)
     assert run["gate"]["pass"] > 0
+    (record,) = read_trial(day / "run" / "trial.mcap").runs
+    down, *_, done = (chunk for chunk in record.chunks if chunk.source is Source.DISTORTED)
+    assert (down.view, [view for view, _ in down.other_frames]) == ("front", ["wrist"])
+    assert 0 < abs(down.stamp_ns - down.stamp_of(View("wrist"))) <= PolicyOptions().pairing_tolerance_ns
+    assert (len(down.increments), done.status) == (10, ChunkStatus.DONE)
     assert (day / "run" / "report.html").is_file()
+
+
+def test_the_policy_of_the_first_day_needs_both_cameras(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(EXAMPLES / "first_day"))
+    policy = embodied_iqa.load_vla("python:lab_policy:make")
+    frames = {view: image_frame(np.zeros((4, 4, 3), np.uint8), view) for view in policy.info.views}
+    shown = VlaObservation(frames, "wave", np.eye(4), 0.5, 0)
+    assert list(frames) == ["front", "wrist"]
+    assert policy.act(shown).increments[:, [2, 6]].tolist() == [[0.005, 0.5]] * 10
+    assert policy.act(replace(shown, step=1)).status is ChunkStatus.DONE
+    with pytest.raises(UsageError, match="a view is missing; expected wrist"):
+        policy.act(replace(shown, frames={View("front"): frames[View("front")]}))
 
 
 @pytest.fixture
