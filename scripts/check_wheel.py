@@ -36,11 +36,20 @@ embodied_iqa.Gate("simulated")
 print(numpy_s, imported_s, time.process_time() - begun_s)
 """
 GATE: Final = """
+import pathlib, tempfile
 import numpy as np
 import embodied_iqa
+from embodied_iqa.cli.main import main
+from embodied_iqa.imaging.images.codecs import write_image
 quality = embodied_iqa.Gate("simulated").judge(np.zeros((48, 64, 3), np.uint8), stamp_ns=1)
 assert quality.verdict.name == "REJECT", quality
 import embodied_iqa.cli.gate.proxying
+random, folder = np.random.default_rng(0), pathlib.Path(tempfile.mkdtemp())
+for number in range(24):
+    write_image(folder / f"{number}.png", random.integers(40, 200, (48, 64, 3), dtype=np.uint8))
+file = str(folder / "mine.yaml")
+assert main(["gate", "calibrate", str(folder), "--view", "top", "--out", file]) == 0
+assert main(["gate", "check", str(folder), "--view", "top", "--calibration", file]) == 0
 """
 DATA: Final = """
 import tempfile

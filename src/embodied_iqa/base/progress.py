@@ -107,16 +107,20 @@ def track(items: Iterable[_Item], title: str, total: int | None = None) -> Itera
 
 
 def _rich_bars(*, transient: bool, in_bytes: bool) -> Any:
-    from rich.console import Console  # noqa: PLC0415 - short start-up
-    from rich.progress import (  # noqa: PLC0415 - short start-up
-        BarColumn,
-        DownloadColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
+    """Return the bars; None with the extra `gate` alone, which prints plain lines."""
+    try:
+        from rich.console import Console  # noqa: PLC0415 - short start-up
+        from rich.progress import (  # noqa: PLC0415 - short start-up
+            BarColumn,
+            DownloadColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
+    except ModuleNotFoundError:
+        return None
 
     return Progress(
         TextColumn("{task.description}", markup=False),  # a task may have brackets

@@ -19,7 +19,7 @@ from embodied_iqa.cli.parser import perform
 from embodied_iqa.cli.results import results_table
 from embodied_iqa.cli.stored_options import add_stored_options
 from embodied_iqa.data.frames.video_frames import is_video
-from embodied_iqa.data.lerobot.dataset import is_lerobot
+from embodied_iqa.data.lerobot.info import is_lerobot
 from embodied_iqa.data.recording.opening import recording_file
 from embodied_iqa.data.recording.trial_reading import NoRunError, read_trial
 from embodied_iqa.data.recording.trial_record import TrialRecord

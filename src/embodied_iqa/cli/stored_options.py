@@ -100,8 +100,8 @@ def refuse_half_a_state(sampling: Sampling) -> None:
 def _states(arguments: argparse.Namespace, source: Path) -> StateTopics:
     """Return where the recording says what of the robot."""
     from embodied_iqa.base.kinematics.models import NAMED_MODELS, ArmModel
-    from embodied_iqa.data.lerobot.dataset import is_lerobot
-    from embodied_iqa.data.recording.opening import is_recording
+    from embodied_iqa.data.lerobot.info import is_lerobot
+    from embodied_iqa.data.recording.recording_names import is_recording
     from embodied_iqa.data.recording.robot_states import TYPES, StateTopics
 
     words: Sequence[str] = arguments.state or ()

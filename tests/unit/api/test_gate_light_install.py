@@ -111,29 +111,33 @@ def test_the_proxy_starts_with_the_packages_of_the_extra() -> None:
 def test_other_commands_say_in_one_line_what_to_install() -> None:
     program = """
 from embodied_iqa.cli.main import main
-lines = "tasks", "trial --help", "metrics list", "completion bash", "gate check i --calibration f"
+check = "gate check i.mcap --calibration " + sys.argv[2]
+lines = "tasks make --scenes 1", "trial --help", "metrics list", "completion bash", check
 print([main(line.split()) for line in lines])
 """
-    words = [sys.executable, "-c", ONLY + program, ",".join(_allowed())]
+    file = str((source_checkout() or Path()) / FILE)
+    words = [sys.executable, "-c", ONLY + program, ",".join(_allowed()), file]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.stdout == "[1, 1, 1, 1, 1]\n", done.stderr
     lines = done.stderr.splitlines()
-    assert "gate check needs more than the extra `gate`: " in lines[-1]
+    only = "from anything but a folder of PNG and JPEG files needs more than the extra `gate`: "
+    assert f"gate check {only}" in lines[-1]
     assert lines[-1].endswith("; or check the file on another machine")
     assert len(lines) == 5, done.stderr
     assert all("is not installed; expected pip install 'embodied_iqa[data]'" in line for line in lines), lines
 
 
-def test_the_calibration_is_made_elsewhere() -> None:
+def test_a_calibration_from_a_recording_is_made_elsewhere() -> None:
     program = """
 from embodied_iqa.cli.main import main
-print(main(["gate", "calibrate", ".", "--view", "top", "--out", "mine.yaml"]))
+print(main(["gate", "calibrate", "trial.mcap", "--view", "top", "--out", "mine.yaml"]))
 """
     words = [sys.executable, "-c", ONLY + program, ",".join(_allowed())]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.stdout == "1\n", done.stderr
     (line,) = done.stderr.splitlines()
-    assert "gate calibrate needs more than the extra `gate`: " in line
+    only = "from anything but a folder of PNG and JPEG files needs more than the extra `gate`: "
+    assert f"gate calibrate {only}" in line
     assert "expected pip install 'embodied_iqa[data]'; or make the file on another machine" in line
 
 
@@ -157,12 +161,16 @@ def test_the_extra_is_named_that_has_the_module() -> None:
             assert {install_of(one) for one in modules & OF_ALL} == {command}, key
 
 
-def test_the_extra_data_is_enough_to_calibrate_and_check(tmp_path: Path) -> None:
+@pytest.mark.parametrize("more", [(), ("record", "data")], ids=["gate", "data"])
+@pytest.mark.parametrize("ending", ["png", "jpg"])
+def test_an_extra_is_enough_to_calibrate_and_check(
+    more: tuple[str, ...], ending: str, tmp_path: Path
+) -> None:
     random = np.random.default_rng(4)
     scene = cv2.resize(random.integers(40, 200, (6, 8, 3), dtype=np.uint8), (64, 48))
     for number in range(24):
         noise = random.integers(0, 9, scene.shape, dtype=np.uint8)
-        cv2.imwrite(str(tmp_path / f"{number:02d}.png"), scene + noise)
+        cv2.imwrite(str(tmp_path / f"{number:02d}.{ending}"), scene + noise)
     program = """
 from embodied_iqa.cli.main import main
 folder = sys.argv[2]
@@ -170,7 +178,7 @@ view, out = ["--view", "top"], folder + "/mine.yaml"
 assert main(["gate", "calibrate", folder, *view, "--out", out]) == 0
 assert main(["gate", "check", folder, *view, "--calibration", out]) == 0
 """
-    words = [sys.executable, "-c", ONLY + program, ",".join(_allowed("record", "data")), str(tmp_path)]
+    words = [sys.executable, "-c", ONLY + program, ",".join(_allowed(*more)), str(tmp_path)]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 

@@ -37,7 +37,7 @@ from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.data.frames.any_frames import open_frames
 from embodied_iqa.data.frames.depth_beside import depth_topics_of
 from embodied_iqa.data.frames.video_frames import is_video
-from embodied_iqa.data.lerobot.dataset import is_lerobot
+from embodied_iqa.data.lerobot.info import is_lerobot
 from embodied_iqa.imaging.images.frame import View, parse_view
 from embodied_iqa.models.subjects.catalogue import Backend, Role, names_of
 from embodied_iqa.models.subjects.reference import SubjectReference, parse_reference

@@ -19,9 +19,9 @@ SUPPORTED = ((3, 11), (3, 12))
 _SETS = (("core", True), ("ros", True), ("ros-build", False), ("models", False), ("dev", False))
 _FIXES = {"models": "make models"}
 _EXTRAS = {
-    "gate": "the gate in a Python loop and before a policy server",
+    "gate": "the gate in a Python loop and before a policy server; calibrated with image files",
     "record": "recordings of the gate",
-    "data": "images, recordings, databases, metrics; gate calibrate, check, fit",
+    "data": "images, recordings, databases, metrics; the gate calibrated with recordings and data sets",
     "studio": "databases and runs in the browser",
     "models": "VLMs, policies, training",
     "cell": "the arm of the cell",

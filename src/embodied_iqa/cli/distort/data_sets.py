@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.output import next_command, print_json, print_left_out
-from embodied_iqa.data.lerobot.dataset import DatasetImage, LeRobotDataset, is_lerobot
+from embodied_iqa.data.lerobot.dataset import DatasetImage, LeRobotDataset
+from embodied_iqa.data.lerobot.info import is_lerobot
 from embodied_iqa.data.lerobot.video_output import VideoCodec
 from embodied_iqa.data.lerobot.writing import Copied, DatasetCopy
 from embodied_iqa.imaging.distortions import DistortionSpec, distort

@@ -17,7 +17,7 @@ from embodied_iqa.cli.distort.data_sets import LEROBOT, copy_dataset
 from embodied_iqa.cli.distort.depth_files import DepthFiles
 from embodied_iqa.cli.distort.inputs import check_topics, clean_images
 from embodied_iqa.cli.output import next_command, print_note
-from embodied_iqa.data.database.reference_frames import open_clean
+from embodied_iqa.data.database.clean_frames import open_clean
 from embodied_iqa.data.frames.cameras import topics_of
 from embodied_iqa.data.frames.image_folder import FolderFrames
 from embodied_iqa.imaging.distortions import LEVELS, DistortionSpec, catalogue, entry, miqd_catalogue

@@ -59,12 +59,13 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the action; return the exit code.
 
     Raises:
-        MissingDependencyError: The action reads images of any kind, and only the extra `gate` is installed.
+        MissingDependencyError: Only the extra `gate` is installed, which reads PNG and JPEG files alone.
     """
     try:
         return perform(f"{__name__}.{_ACTIONS[arguments.action]}", arguments)
     except MissingDependencyError as error:
         if arguments.action not in _ELSEWHERE:
             raise
-        needs = f"gate {arguments.action} needs more than the extra `gate`"
+        what = "from anything but a folder of PNG and JPEG files"
+        needs = f"gate {arguments.action} {what} needs more than the extra `gate`"
         raise MissingDependencyError(f"{needs}: {error}; {_ELSEWHERE[arguments.action]}") from error

@@ -17,7 +17,7 @@ from embodied_iqa.cli.gate.clean_report import CleanGroup, CleanReport, Named, r
 from embodied_iqa.cli.gate.live_source import live_folder
 from embodied_iqa.cli.output import next_command, print_json, print_left_out, print_note
 from embodied_iqa.cli.plan_options import read_plan
-from embodied_iqa.data.database.reference_frames import open_clean
+from embodied_iqa.data.database.clean_frames import open_clean
 from embodied_iqa.data.frames.cameras import parse_topics
 from embodied_iqa.imaging.images.frame import View, parse_view
 from embodied_iqa.imaging.images.stored_images import UnreadableImage

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.errors import InputError, MissingDependencyError
 from embodied_iqa.base.files import require_writable
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.quality.gate.calibration import GateCalibration, Margins
@@ -174,7 +174,9 @@ def _report(
     key = _key(reviewed.calibration)
     sample = [images[(*key, index)] for index in _sample(len(group.clean))]
     files = _written(reviewed, [images[(*key, one.index)] for one in reviewed.worst], folder)
-    suggestion = suggested(reviewed, group.clean, sample, margins)
+    suggestion = None
+    with suppress(MissingDependencyError):  # with the extra `gate` alone there are no distortions to try
+        suggestion = suggested(reviewed, group.clean, sample, margins)
     return CleanReport(reviewed, group.names, files, suggestion, group.jpeg_images)
 
 

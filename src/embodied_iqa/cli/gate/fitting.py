@@ -24,15 +24,17 @@ from embodied_iqa.cli.stored_options import (
 from embodied_iqa.cli.training_checks import require_torch
 from embodied_iqa.data.database.building.build_options import BuildOptions, BuildPlan
 from embodied_iqa.data.database.building.builder import build
+from embodied_iqa.data.database.database_folder import is_database
 from embodied_iqa.data.database.schema import SourceKind
 from embodied_iqa.data.database.sources.candidate import ReferenceSource
 from embodied_iqa.data.database.sources.framed import FramesSource
 from embodied_iqa.data.database.sources.recorded import Sampling
-from embodied_iqa.data.database.store import DatabaseStore, is_database
+from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.data.frames.any_frames import open_frames
 from embodied_iqa.data.frames.image_folder import FolderFrames
 from embodied_iqa.data.frames.video_frames import VideoFrames
-from embodied_iqa.data.lerobot.dataset import LeRobotDataset, is_lerobot
+from embodied_iqa.data.lerobot.dataset import LeRobotDataset
+from embodied_iqa.data.lerobot.info import is_lerobot
 from embodied_iqa.imaging.images.codecs import IMAGE_SUFFIXES
 from embodied_iqa.imaging.images.frame import parse_view
 from embodied_iqa.models.subjects.reference import parse_vla

@@ -10,7 +10,7 @@ from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.progress import track
 from embodied_iqa.cli.metrics.references import References
 from embodied_iqa.cli.metrics.scores import Scored, print_all_scores
-from embodied_iqa.data.database.reference_frames import open_clean
+from embodied_iqa.data.database.clean_frames import open_clean
 from embodied_iqa.data.frames.cameras import topics_of
 from embodied_iqa.imaging.distortions.manifest import outputs_of
 from embodied_iqa.imaging.images.frame import parse_view

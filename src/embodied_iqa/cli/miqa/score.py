@@ -9,7 +9,7 @@ from pathlib import Path
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.cli.metrics.scores import print_scores
 from embodied_iqa.cli.metrics.scoring import scores_of
-from embodied_iqa.data.database.reference_frames import open_clean
+from embodied_iqa.data.database.clean_frames import open_clean
 from embodied_iqa.quality.metrics import MetricContext, Needs
 from embodied_iqa.quality.metrics.catalogue import metric_by_name
 from embodied_iqa.quality.metrics.learned.trained import KIND

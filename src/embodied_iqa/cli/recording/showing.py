@@ -18,9 +18,10 @@ from embodied_iqa.cli.output import console, print_json, printable, table_of
 from embodied_iqa.data.frames.cameras import depth_topic_beside
 from embodied_iqa.data.frames.image_folder import FolderFrames
 from embodied_iqa.data.frames.video_frames import VideoFrames, is_video
-from embodied_iqa.data.lerobot.dataset import LeRobotDataset, is_lerobot
-from embodied_iqa.data.recording.opening import is_recording
+from embodied_iqa.data.lerobot.dataset import LeRobotDataset
+from embodied_iqa.data.lerobot.info import is_lerobot
 from embodied_iqa.data.recording.reader import TrialReader
+from embodied_iqa.data.recording.recording_names import is_recording
 from embodied_iqa.data.recording.survey import Times, TopicSurvey, survey
 from embodied_iqa.imaging.images.image_cdr import COMPRESSED_TYPE, IMAGE_TYPE
 from embodied_iqa.imaging.images.stored_images import UnreadableImage, shown_topic

@@ -10,11 +10,9 @@ from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.tables import rows_of
 from embodied_iqa.data.database.database_images import inside
 from embodied_iqa.data.database.schema import Reference
-from embodied_iqa.data.database.store import is_database, open_database
-from embodied_iqa.data.frames.any_frames import open_frames
+from embodied_iqa.data.database.store import open_database
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.imaging.images.stored_images import (
-    Frames,
     StoredImage,
     UnreadableImage,
     chosen_topics,
@@ -70,12 +68,3 @@ class ReferenceFrames:
 
 def _images(row: Reference) -> dict[View, str]:
     return {row.view: row.image} | {camera.view: camera.image for camera in row.cameras}
-
-
-def open_clean(source: Path) -> Frames:
-    """Open stored images as `open_frames`, and of an annotated database the references.
-
-    Raises:
-        InputError: It does not exist, cannot be read, or holds no images.
-    """
-    return ReferenceFrames(source) if is_database(source) else open_frames(source)

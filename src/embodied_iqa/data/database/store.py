@@ -10,20 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.tables import read_table
+from embodied_iqa.data.database.database_folder import RECORD_FILE, is_database
 from embodied_iqa.data.database.record import DatabaseRecord, read_record, write_record
 from embodied_iqa.data.database.schema import ANNOTATIONS, PAIRS, REFERENCES, SCORES, TASKS
 from embodied_iqa.models.subjects.constants_files import file_stem
-
-RECORD_FILE: Final = "dataset.json"
-
-
-def is_database(path: Path) -> bool:
-    """Return whether a folder is a database, finished or not."""
-    return (path / RECORD_FILE).is_file()
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from embodied_iqa.data.frames.dataset_frames import DatasetFrames
+from embodied_iqa.base.lazy import load
 from embodied_iqa.data.frames.image_folder import FolderFrames
-from embodied_iqa.data.frames.recording_frames import RecordingFrames
 from embodied_iqa.data.frames.video_frames import VideoFrames, is_video
-from embodied_iqa.data.lerobot.dataset import is_lerobot
-from embodied_iqa.data.recording.opening import is_recording
+from embodied_iqa.data.lerobot.info import is_lerobot
+from embodied_iqa.data.recording.recording_names import is_recording
 from embodied_iqa.imaging.images.stored_images import Frames
 
 
@@ -21,13 +20,19 @@ def open_frames(path: Path) -> Frames:
 
     Raises:
         InputError: It does not exist, cannot be read, or holds no images.
-        MissingDependencyError: It is a video, and PyAV is not installed.
+        MissingDependencyError: It is a video, recording or data set, and what reads it is not installed.
     """
     if is_lerobot(path):
-        return DatasetFrames(path)
+        return _opened("dataset_frames:DatasetFrames", path)
     if is_recording(path):
-        return RecordingFrames(path)
+        return _opened("recording_frames:RecordingFrames", path)
     return VideoFrames(path) if is_video(path) else FolderFrames(path)
+
+
+def _opened(kind: str, path: Path) -> Frames:
+    """Open what needs libraries that image files do not need."""
+    frames: Frames = load(f"embodied_iqa.data.frames.{kind}")(path)
+    return frames
 
 
 def is_played_by_messages(path: Path) -> bool:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.data.lerobot.episodes import Episode, read_episodes, read_tasks
-from embodied_iqa.data.lerobot.info import INFO_FILE, DatasetCamera, is_inside, read_info
+from embodied_iqa.data.lerobot.info import DatasetCamera, is_inside, read_info
 from embodied_iqa.data.lerobot.steps import DataFile, Step
 from embodied_iqa.data.lerobot.video import Video
 from embodied_iqa.imaging.images.codecs import decode_rgb, is_jpeg_file, read_image
@@ -54,11 +54,6 @@ class DatasetImage:
 def image_name(key: str, step: Step) -> str:
     """Return camera, episode and step as a path without a suffix."""
     return f"{key}/episode_{step.episode:06d}/frame_{step.index:06d}"
-
-
-def is_lerobot(path: Path) -> bool:
-    """Return whether a folder is a LeRobot data set."""
-    return (path / INFO_FILE).is_file()
 
 
 class LeRobotDataset:

@@ -33,6 +33,11 @@ _CODES: Final = ("depth_min", "depth_max", "shift")
 _DEPTH: Final = ("video.is_depth_map", "is_depth_map")
 
 
+def is_lerobot(path: Path) -> bool:
+    """Return whether a folder is a LeRobot data set."""
+    return (path / INFO_FILE).is_file()
+
+
 @dataclass(frozen=True, slots=True)
 class PathTemplate:
     """Name of a data set's files, such as ``data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet``.

@@ -25,9 +25,9 @@ from embodied_iqa.base.user_files.yaml_files import load_yaml
 from embodied_iqa.data.recording.compression import ZSTD_MAGIC
 from embodied_iqa.data.recording.errors import RecordingReadError
 from embodied_iqa.data.recording.framing import FOOTER_BYTES, MAGIC
+from embodied_iqa.data.recording.recording_names import RECORDING_SUFFIXES
 from embodied_iqa.data.recording.scanned_record import summary_section
 from embodied_iqa.data.recording.write_lock import is_being_written
-from embodied_iqa.imaging.images.codecs import IMAGE_SUFFIXES
 
 _DAMAGE: Final = (
     McapError,
@@ -45,26 +45,12 @@ _DAMAGE: Final = (
 
 
 _METADATA: Final = "metadata.yaml"
-RECORDING_SUFFIXES: Final = (".mcap", ".mcap.zstd", ".db3", ".db3.zstd")
 _RECOVERED: Final = ".recovered.mcap"
 """End of the name of what `embodied-iqa recover` writes."""
 _SQLITE: Final = b"SQLite format 3\0"
 _UNPACKING: Final = threading.Lock()
 _UNPACKED: Final[dict[tuple[int, ...], WeakSet[BinaryIO]]] = {}
 """Unpacked files that readers have open, by what identifies the packed one."""
-
-
-def is_recording(path: Path) -> bool:
-    """Return whether a path is meant as a recording: by its name, or a folder of ``ros2 bag``.
-
-    A folder with images directly in it is one of images.
-    """
-    if not path.is_dir():
-        return path.name.endswith(RECORDING_SUFFIXES)
-    files = [file for file in path.iterdir() if file.is_file()]
-    if any(file.suffix.lower() in IMAGE_SUFFIXES for file in files):
-        return False
-    return any(file.name.endswith(RECORDING_SUFFIXES) for file in files)
 
 
 def recording_files(path: Path) -> tuple[Path, ...]:

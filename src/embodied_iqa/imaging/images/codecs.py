@@ -12,9 +12,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.base.errors import InputError, MissingDependencyError, UsageError
 from embodied_iqa.base.files import IMAGE_PART_SUFFIX, refuse_pipe
-from embodied_iqa.base.lazy import INSTALL_DATA, Later
+from embodied_iqa.base.lazy import INSTALL_DATA, Later, load
 from embodied_iqa.imaging.images.header_size import (
     JPEG_START,
     claims_too_much,
@@ -24,6 +24,7 @@ from embodied_iqa.imaging.images.header_size import (
     png_damage,
 )
 from embodied_iqa.imaging.images.jpeg_pixels import has_exif, jpeg_pixels
+from embodied_iqa.imaging.images.portable_png import png_file, png_pixels
 
 cv2: Any = Later("cv2", INSTALL_DATA)
 
@@ -193,9 +194,39 @@ def decode_rgb(data: bytes, name: str) -> NDArray[np.uint8]:
     Raises:
         InputError: It is damaged, not an image, holds floating-point values, or 16 bits of an unknown scale.
     """
+    if not _has_opencv() and (pixels := _decode_without_opencv(data, name)) is not None:
+        return pixels
     if is_deep(data):
         _check_depth(decode(data, cv2.IMREAD_UNCHANGED, name), name)
     return decode(data, cv2.IMREAD_COLOR_RGB, name)
+
+
+@cache
+def _has_opencv() -> bool:
+    try:
+        load("cv2")
+    except MissingDependencyError:
+        return False
+    return True
+
+
+def _decode_without_opencv(data: bytes, name: str) -> NDArray[np.uint8] | None:
+    """Return the same pixels of usual PNG and JPEG files; None of others, for which OpenCV is needed.
+
+    Raises:
+        InputError: The file is damaged, as the message says.
+    """
+    damage, pixels = "", None
+    if is_jpeg(data) and not has_exif(data):
+        damage = jpeg_damage(data)
+        if not damage and not claims_too_much(data):
+            pixels, damage = jpeg_pixels(data, "RGB")
+    elif not is_jpeg(data):
+        damage = png_damage(data)
+        pixels = None if damage or claims_too_much(data) else png_pixels(data)
+    if damage or not any(map(data.startswith, _FORMATS)):
+        raise InputError(f"{name} {_damage(data, damage)}")
+    return pixels
 
 
 def _check_depth(pixels: NDArray[Any], name: str) -> None:
@@ -229,11 +260,14 @@ def write_image(path: Path, rgb: NDArray[np.uint8], options: Sequence[int] = ())
     suffix = path.suffix.lower()
     if suffix not in IMAGE_SUFFIXES:
         raise UsageError("unknown image format", got=path.suffix, available=IMAGE_SUFFIXES)
-    _, data = cv2.imencode(suffix, cv2.cvtColor(rgb, cv2.COLOR_RGB2BGR), options)
+    if suffix == ".png" and not _has_opencv():
+        content = png_file(rgb)
+    else:
+        content = cv2.imencode(suffix, cv2.cvtColor(rgb, cv2.COLOR_RGB2BGR), options)[1].tobytes()
     partial = path.with_name(f".{path.name}.{os.getpid()}{IMAGE_PART_SUFFIX}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_bytes(data.tobytes())
+        partial.write_bytes(content)
         partial.replace(path)
     except OSError as error:
         raise InputError(f"{str(path)!r} cannot be written: {error.strerror}") from error

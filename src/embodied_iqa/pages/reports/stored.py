@@ -9,7 +9,8 @@ from typing import Final
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.user_files.json_files import load_json
-from embodied_iqa.data.database.store import is_database, open_database
+from embodied_iqa.data.database.database_folder import is_database
+from embodied_iqa.data.database.store import open_database
 from embodied_iqa.pages.reports.benchmark import benchmark_report as benchmark
 from embodied_iqa.pages.reports.database import database_report as database
 from embodied_iqa.pages.reports.experiment import experiment_report as experiment

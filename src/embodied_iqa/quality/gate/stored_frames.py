@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError
-from embodied_iqa.data.database.reference_frames import ReferenceFrames, open_clean
+from embodied_iqa.data.database.clean_frames import open_clean
 from embodied_iqa.data.frames.cameras import cameras_of, topics_not_read
-from embodied_iqa.data.frames.recording_frames import RecordingFrames
+from embodied_iqa.data.frames.image_folder import FolderFrames
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.imaging.images.stored_images import UnreadableImage
 
@@ -66,6 +66,11 @@ class CameraFrames:
     def are_of_a_cell(self) -> bool:
         """Whether a trial has the same cameras: those of a recording are named and described as there."""
         frames = self._frames
+        if isinstance(frames, FolderFrames):
+            return False
+        from embodied_iqa.data.database.reference_frames import ReferenceFrames  # noqa: PLC0415 - the extra gate
+        from embodied_iqa.data.frames.recording_frames import RecordingFrames  # noqa: PLC0415 - the extra gate
+
         if isinstance(frames, RecordingFrames):
             return all(frames.view_of(topic) and topic in frames.described for topic in self._cameras)
         return isinstance(frames, ReferenceFrames)
@@ -73,6 +78,10 @@ class CameraFrames:
     @property
     def are_real(self) -> bool:
         """Whether a recording says that they are not of the simulated cell."""
+        if isinstance(self._frames, FolderFrames):
+            return False
+        from embodied_iqa.data.frames.recording_frames import RecordingFrames  # noqa: PLC0415 - the extra gate
+
         return isinstance(self._frames, RecordingFrames) and self._frames.is_real
 
     def __len__(self) -> int:

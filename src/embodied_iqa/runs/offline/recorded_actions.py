@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.data.frames.action_rows import ActionRow, ActionRows, DatasetActions, open_actions
-from embodied_iqa.data.lerobot.dataset import LeRobotDataset, is_lerobot
+from embodied_iqa.data.lerobot.dataset import LeRobotDataset
+from embodied_iqa.data.lerobot.info import is_lerobot
 from embodied_iqa.data.recording.trial_record import ChunkRecord
 from embodied_iqa.imaging.images.assembler import Source
 from embodied_iqa.models.subjects.actions.adapter import LONGEST_CHUNK, to_increments

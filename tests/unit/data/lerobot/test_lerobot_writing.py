@@ -15,7 +15,8 @@ import pytest
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.cli.main import main
 from embodied_iqa.data.lerobot import output
-from embodied_iqa.data.lerobot.dataset import DatasetImage, LeRobotDataset, is_lerobot
+from embodied_iqa.data.lerobot.dataset import DatasetImage, LeRobotDataset
+from embodied_iqa.data.lerobot.info import is_lerobot
 from embodied_iqa.data.lerobot.statistics import as_numbers, joined, statistics_of
 from embodied_iqa.data.lerobot.video_output import VideoCodec
 from embodied_iqa.data.lerobot.writing import DatasetCopy

@@ -17,8 +17,8 @@ from embodied_iqa.cli.main import main
 from embodied_iqa.data.recording import opening
 from embodied_iqa.data.recording.bag_camera import BagCamera, BagCameraOptions
 from embodied_iqa.data.recording.errors import RecordingReadError
-from embodied_iqa.data.recording.opening import is_recording
 from embodied_iqa.data.recording.reader import TrialReader
+from embodied_iqa.data.recording.recording_names import is_recording
 from embodied_iqa.data.recording.writer import TrialWriter
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.imaging.images.image_cdr import COMPRESSED_TYPE, IMAGE_TYPE, image_to_cdr

@@ -24,8 +24,8 @@ from embodied_iqa.data.recording import sqlite_part
 from embodied_iqa.data.recording.bag_camera import BagCamera, BagCameraOptions
 from embodied_iqa.data.recording.definitions import MessageDefinitions
 from embodied_iqa.data.recording.errors import RecordingReadError
-from embodied_iqa.data.recording.opening import is_recording
 from embodied_iqa.data.recording.reader import TrialReader
+from embodied_iqa.data.recording.recording_names import is_recording
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.imaging.images.image_cdr import IMAGE_TYPE, image_to_cdr
 

@@ -23,9 +23,10 @@ from embodied_iqa.data.database.building.step_distort import make_pairs
 from embodied_iqa.data.database.building.step_references import ReferenceStep
 from embodied_iqa.data.database.building.step_score import score_database
 from embodied_iqa.data.database.completeness import begun_subjects
+from embodied_iqa.data.database.database_folder import RECORD_FILE, is_database
 from embodied_iqa.data.database.edits import apply_edits
 from embodied_iqa.data.database.record import DatabaseRecord, RecordedSubject
-from embodied_iqa.data.database.store import RECORD_FILE, DatabaseStore, is_database
+from embodied_iqa.data.database.store import DatabaseStore
 
 _PLANNED: Final = {Step.REFERENCES, Step.TASKS, Step.DISTORT}
 """Steps that depend on the plan; the others use the existing tables, also in a merged database."""

@@ -10,8 +10,8 @@ from pathlib import Path
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.data.frames.cameras import cameras_of
 from embodied_iqa.data.frames.recording_frames import RecordingFrames
-from embodied_iqa.data.recording.opening import is_recording
 from embodied_iqa.data.recording.reader import TrialReader
+from embodied_iqa.data.recording.recording_names import is_recording
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.imaging.images.image_cdr import stamp_from_cdr
 from embodied_iqa.world.tasks.task_files import ImageTasks

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Final
 
 from embodied_iqa.base.errors import InputError, UserError
-from embodied_iqa.data.database.store import is_database
+from embodied_iqa.data.database.database_folder import is_database
 from embodied_iqa.data.frames.video_frames import is_video
-from embodied_iqa.data.lerobot.dataset import is_lerobot
-from embodied_iqa.data.recording.opening import RECORDING_SUFFIXES, is_recording
+from embodied_iqa.data.lerobot.info import is_lerobot
+from embodied_iqa.data.recording.recording_names import RECORDING_SUFFIXES, is_recording
 from embodied_iqa.imaging.images.codecs import IMAGE_SUFFIXES
 
 _RECORDING: Final = "trial.mcap"

@@ -14,8 +14,8 @@ import numpy as np
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.data.database.sources.candidate import Candidate
 from embodied_iqa.data.database.sources.recorded import RecordingSource, Sampling
-from embodied_iqa.data.recording.opening import RECORDING_SUFFIXES, is_recording
 from embodied_iqa.data.recording.opening import recording_files as files_of
+from embodied_iqa.data.recording.recording_names import RECORDING_SUFFIXES, is_recording
 from embodied_iqa.imaging.images.frame import View
 
 FRAMES_EACH: Final = 5
