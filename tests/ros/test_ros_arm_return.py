@@ -28,6 +28,7 @@ from embodied_iqa.runs.trial.protocol import (
     Rearm,
     Reply,
     SetDistortion,
+    SetTask,
     Stage,
     StopArm,
 )
@@ -357,34 +358,57 @@ def test_a_stop_on_the_way_back_comes_with_its_reply() -> None:
     assert arm.commands._with_stop(Reply(None, ok=False)).stopped == "it hit"
 
 
-def test_an_arm_that_does_not_arm_is_not_asked_again_for_nobody() -> None:
-    asked: list[Command] = []
+REPEATED = ((Rearm(0), "the arm does not arm"), (SetTask("wave", 0), "the policy does not begin"))
+
+
+def repeating(watch: SimpleNamespace, send: Callable[[Command], Reply], deadline_s: float) -> TrialCommands:
+    """Return commands without an arm whose node answers like this."""
     commands = TrialCommands.__new__(TrialCommands)
-    commands._deadline_s, commands._rearm, commands._return = LIMIT_S, None, None  # type: ignore[assignment]
-    commands._watch = SimpleNamespace(
+    commands._deadline_s, commands._return = deadline_s, None
+    commands._rearm = commands._set_task = None  # type: ignore[assignment]
+    commands._watch, commands._now_ns = watch, lambda: 0  # type: ignore[method-assign]
+    commands._send = lambda command, *_: send(command)  # type: ignore[method-assign]
+    return commands
+
+
+@pytest.mark.parametrize("command", [command for command, _ in REPEATED])
+def test_what_does_not_begin_is_not_asked_again_for_nobody(command: Command) -> None:
+    asked: list[Command] = []
+    watch = SimpleNamespace(
         unwanted=lambda: GONE if len(asked) == 2 else "", fault="", say=lambda _words: None
     )
-    commands._send = lambda command, *_: (asked.append(command), Reply(command, ok=False))[1]  # type: ignore[method-assign]
-    assert commands._do(Rearm(0)) == Reply(Rearm(0), ok=False, message=GONE)
+    commands = repeating(watch, lambda one: (asked.append(one), Reply(one, ok=False))[1], LIMIT_S)
+    reply = commands._do(command)
+    assert (reply.ok, reply.message) == (False, GONE)
     assert len(asked) == 2
 
 
-def test_an_arm_that_does_not_arm_is_told_every_five_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("command", "said"), REPEATED)
+def test_what_does_not_begin_is_told_every_five_seconds(
+    command: Command, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     now_s = 0.0
-    said: list[str] = []
+    told: list[str] = []
 
     def sleep(seconds: float) -> None:
         nonlocal now_s
         now_s += seconds
 
     monkeypatch.setattr(trial_commands, "time", SimpleNamespace(monotonic=lambda: now_s, sleep=sleep))
-    commands = TrialCommands.__new__(TrialCommands)
-    commands._deadline_s, commands._rearm, commands._return = 12.0, None, None  # type: ignore[assignment]
-    commands._watch = SimpleNamespace(unwanted=str, fault="", say=said.append)
-    commands._now_ns = lambda: 0  # type: ignore[method-assign]
-    commands._send = lambda command, *_: Reply(command, ok=False, message="protective stop")  # type: ignore[method-assign]
-    assert not commands._do(Rearm(0)).ok
-    assert said == 2 * ["the arm does not arm: protective stop"]
+    watch = SimpleNamespace(unwanted=str, fault="", say=told.append)
+    commands = repeating(watch, lambda one: Reply(one, ok=False, message="not yet"), 12.0)
+    assert not commands._do(command).ok
+    assert told == 2 * [f"{said}: not yet"]
+
+
+def test_a_policy_whose_images_lag_begins_when_they_come_and_ends_at_once() -> None:
+    answers = iter([False, False, True])
+    watch = SimpleNamespace(unwanted=str, fault="", say=lambda _words: None)
+    commands = repeating(watch, lambda one: Reply(one, ok=next(answers)), LIMIT_S)
+    assert commands._do(SetTask("wave", 0)).ok
+    assert not list(answers)
+    ending = repeating(watch, lambda one: Reply(one, ok=False, message="not active"), LIMIT_S)
+    assert ending._do(SetTask("", 0)).message == "not active"
 
 
 def test_an_arm_at_its_start_does_not_move() -> None:

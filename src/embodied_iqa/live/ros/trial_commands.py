@@ -53,6 +53,8 @@ _FIRST_CONTACT_S = 6.0  # longer than a VLM waits for a frame
 _HURRY_S = 2.0
 _RETURN_S = 30.0
 """Longest return of a real arm to its start."""
+_WAITING = {Rearm: "the arm does not arm", SetTask: "the policy does not begin"}
+"""In words, what is waited for while a command is repeated."""
 
 
 def vla_problem(
@@ -169,7 +171,8 @@ class TrialCommands:
                 reply = self._send(command, self._stop, srv.StopArm.Request(reason=reason))
             case SetTask(task, from_ns):
                 request = srv.SetTask.Request(task=task, from_stamp=time_of(from_ns))
-                reply = self._send(command, self._set_task, request)
+                send = self._insist if task else self._send  # its images may lag when a run begins
+                reply = send(command, self._set_task, request)
             case _:
                 reply = Reply(command, ok=False, message=f"{type(command).__name__} needs no service")
         return reply
@@ -240,16 +243,23 @@ class TrialCommands:
         if self._return is not None:
             return self._rearm_once(command, from_ns, self._return)
         request = srv.RearmArm.Request(reason="a run begins", from_stamp=time_of(from_ns))
+        return replace(self._insist(command, self._rearm, request), stamp_ns=self._now_ns())
+
+    def _insist(self, command: Command, client: Client[RequestT, AnswerT], request: RequestT) -> Reply:
+        """Send a request again until the deadline: what its node waits for may not have come yet.
+
+        Nothing begins for a trial that nobody wants any more.
+        """
         begun = time.monotonic()
         news = WaitNews(self._watch.say)
         news.begin(begun)
         while True:
             if reason := self._watch.unwanted():
                 return Reply(command, ok=False, message=reason)
-            reply, now = self._send(command, self._rearm, request), time.monotonic()
+            reply, now = self._send(command, client, request), time.monotonic()
             if reply.ok or now > begun + self._deadline_s:
-                return replace(reply, stamp_ns=self._now_ns())
-            news.tell(f"the arm does not arm: {reply.message}", self._watch.fault, now)
+                return reply
+            news.tell(f"{_WAITING[type(command)]}: {reply.message}", self._watch.fault, now)
             time.sleep(_AGAIN_S)
 
     def _send(self, command: Command, client: Client[RequestT, AnswerT], request: RequestT) -> Reply:
