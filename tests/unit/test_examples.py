@@ -49,7 +49,7 @@ def run_script(name: str, *words: str) -> str:
     return done.stdout
 
 
-@pytest.mark.stress  # 31 CPU seconds: ten processes, one after the other, and a graph
+@pytest.mark.stress  # 80 CPU seconds: ten processes, one after the other, and a graph
 def test_the_first_day_ends_with_a_gated_run(tmp_path: Path) -> None:
     script, day = EXAMPLES / "first_day.sh", tmp_path / "day"
     commands = [line for line in script.read_text().splitlines() if re.match(r"step |embodied-iqa ", line)]
