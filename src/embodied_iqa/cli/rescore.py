@@ -28,10 +28,9 @@ from embodied_iqa.models.subjects.registry import make_vla, make_vlm
 from embodied_iqa.quality.gate.judges import shared_judge
 from embodied_iqa.runs.graph.namespaces import parse_namespace
 from embodied_iqa.runs.graph.recorded_graph import RecordedGraph, graph_of_recording
-from embodied_iqa.runs.graph.session_results import score_session
+from embodied_iqa.runs.graph.session_results import SubjectScore, score_session
 from embodied_iqa.runs.offline.rescoring import Rescorer, Subjects
 from embodied_iqa.runs.trial.run_folder import make_run_folder
-from embodied_iqa.runs.trial.scores import SubjectScore
 from embodied_iqa.world.protocols import Vla, Vlm, closing_subject
 
 FRAME_OPTIONS: Final = (

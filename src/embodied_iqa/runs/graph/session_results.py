@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,7 +17,6 @@ from embodied_iqa.runs.trial.run_folder import git_hash, versions, write_json, w
 from embodied_iqa.runs.trial.scores import (
     RECIPES,
     RunScores,
-    SubjectScore,
     as_json,
     score_trial,
     unscored_subjects,
@@ -62,6 +62,13 @@ class SessionInfo:
             "parameters": None if settings.attach else settings.graph.values(),
         }
         write_yaml(self.run_folder / "config.yaml", tree)
+
+
+class SubjectScore(StrEnum):
+    """A score that needs a subject, and that a rescoring may leave out."""
+
+    COGNITION = "cognition"
+    DECISION = "decision"
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,8 @@ from embodied_iqa.data.recording.repair.recover import readable_file
 from embodied_iqa.data.recording.trial_reading import NoRunError, read_trial
 from embodied_iqa.data.recording.trial_record import RunRecord, TrialRecord
 from embodied_iqa.runs.graph.arm_parameters import RobotKind
-from embodied_iqa.runs.graph.session_results import score_session
-from embodied_iqa.runs.trial.scores import RunScores, SubjectScore
+from embodied_iqa.runs.graph.session_results import SubjectScore, score_session
+from embodied_iqa.runs.trial.scores import RunScores
 
 _RECORDING: Final = "trial.mcap"
 _SCORES: Final = "scores.json"

@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from enum import StrEnum
 from statistics import fmean, median
 from typing import Any
 
@@ -149,13 +148,6 @@ class Latency:
     gate: float | None
     vlm: float | None
     vla: float | None
-
-
-class SubjectScore(StrEnum):
-    """A score that needs a subject, and that a rescoring may leave out."""
-
-    COGNITION = "cognition"
-    DECISION = "decision"
 
 
 @dataclass(frozen=True, slots=True)

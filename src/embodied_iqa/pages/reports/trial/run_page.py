@@ -31,7 +31,8 @@ from embodied_iqa.pages.reports.trial.run_subjects import (
     decision_facts,
     one_hardly_turns,
 )
-from embodied_iqa.runs.trial.scores import RunScores, SubjectScore, comparable_decisions
+from embodied_iqa.runs.graph.session_results import SubjectScore
+from embodied_iqa.runs.trial.scores import RunScores, comparable_decisions
 
 _X_MM: Final = Axis("x, away from the robot is negative [mm]", 100.0)
 _Y_MM: Final = Axis("y [mm]", 100.0)
