@@ -45,7 +45,8 @@ TASK="put the cup on the shelf"
 # 4. what is there
 step init embodied-iqa cell init --robot-ip "$ADDRESS" --topic front=/lab/front/image_raw \
     --topic wrist=/lab/wrist/image_raw --tool-length 0.2 --workspace-min -0.75 -0.40 0.02 \
-    --workspace-max -0.25 0.40 0.60 --table-z 0.0 --tool-height 0.01 --wall-x -0.95 --vla "$POLICY" --yes
+    --workspace-max -0.25 0.40 0.60 --table-z 0.0 --tool-height 0.01 --wall-x -0.95 --vla "$POLICY" \
+    --vlm none --yes
 
 # 5. what cannot be read: the result of the hand-eye calibration, in a second file; limits of the rehearsal
 cp "$HERE/first_day/hand_eye.yaml" "$HERE/first_day/rehearsal.yaml" .
@@ -59,10 +60,10 @@ step "gate check" embodied-iqa gate check afternoon/clean.mcap --calibration my_
 # 10. is the cell as the files say, and does the policy answer?
 GATE=gate_node.calibration=$PWD/my_gate.yaml
 step check embodied-iqa cell check cell.yaml hand_eye.yaml rehearsal.yaml --set "$GATE" \
-    --set vlm_node.subject=none --task "$TASK" --out checked
+    --task "$TASK" --out checked
 
 # 11. the gated run; a person at the terminal says when the scene is ready and whether the task was done
 python -m person &
 PERSON=$!
 step trial embodied-iqa trial --config cell.yaml --config hand_eye.yaml --config rehearsal.yaml --set "$GATE" --gate on \
-    --vlm none --set trial_node.run_limit_s=30.0 --task "$TASK" --no-distortion --out run
+    --set trial_node.run_limit_s=30.0 --task "$TASK" --no-distortion --out run

@@ -66,6 +66,8 @@ def test_a_wrong_answer_costs_none_of_the_others(capsys: pytest.CaptureFixture[s
             "",
             "no-such-policy",
             "classical-vla",
+            "no-such-vlm",
+            "none",
         ]
     )
     file, questions = CellFile(), Questions(lambda _question: next(answers))
@@ -77,6 +79,7 @@ def test_a_wrong_answer_costs_none_of_the_others(capsys: pytest.CaptureFixture[s
         wall_x=None,
         calibration=None,
         vla=None,
+        vlm=None,
     )
     arm_answers.describe_limits(file, given, questions)
     init._describe_rest(file, given, questions)
@@ -84,9 +87,11 @@ def test_a_wrong_answer_costs_none_of_the_others(capsys: pytest.CaptureFixture[s
     assert values["arm_node.limits.workspace_min_m"] == [0.0, -1.0, 0.0], "either corner may be the wrong one"
     assert values["arm_node.limits.workspace_max_m"] == [1.0, 0.0, 1.0]
     assert (values["vla_node.subject"], "gate_node.calibration" in values) == ("classical-vla", False)
-    box, missing, unknown = capsys.readouterr().err.splitlines()
+    assert values["vlm_node.subject"] == "none"
+    box, missing, unknown, no_vlm = capsys.readouterr().err.splitlines()
     assert "no box lies between the corners; expected each above [0.0, 0.0, 0.0]" in box
     assert ("no_gate.yaml" in missing, "no-such-policy" in unknown) == (True, True)
+    assert "no-such-vlm" in no_vlm
 
 
 def test_a_workspace_has_both_corners_or_none(capsys: pytest.CaptureFixture[str]) -> None:
@@ -139,6 +144,7 @@ def test_the_end_of_the_input_is_one_line() -> None:
             "each above [0.0, 1.0, 2.0]",
         ),
         (["--robot-ip", "a", "--vla", "python:no_such_module:make"], "no module no_such_module"),
+        (["--robot-ip", "a", "--vlm", "python:no_such_module:make"], "no module no_such_module"),
     ],
 )
 def test_options_that_contradict_are_refused_before_anything_is_read(
@@ -271,8 +277,8 @@ def test_what_is_not_known_of_the_workspace_is_named() -> None:
 @pytest.mark.parametrize(
     ("words", "named"),
     [
-        ([], f"--robot-ip --topic {LIMITS} --calibration --vla, or --yes"),
-        (["--robot-ip", "none"], "--topic --calibration --vla, or --yes"),
+        ([], f"--robot-ip --topic {LIMITS} --calibration --vla --vlm, or --yes"),
+        (["--robot-ip", "none"], "--topic --calibration --vla --vlm, or --yes"),
         (["--yes"], "--robot-ip --topic"),
         (
             ["--yes", "--robot-ip", "a", "--topic", "top=/a", "--workspace-max", *"111"],
@@ -407,7 +413,7 @@ UR5E = arm_answers.FoundArm("127.0.0.9", ARM, (ArmModel.UR5E, "it says so"))
 
 
 def options(**given: object) -> Namespace:
-    names = "model tool_length workspace_min workspace_max table_z tool_height wall_x calibration vla"
+    names = "model tool_length workspace_min workspace_max table_z tool_height wall_x calibration vla vlm"
     return Namespace(**(dict.fromkeys(names.split()) | given))
 
 
@@ -458,9 +464,10 @@ def test_a_policy_that_does_not_go_with_the_cell_is_asked_again(
             raise UsageError("it does not go with the cell")
 
     monkeypatch.setattr(init, "check_values", check_values)
-    file, answers = CellFile(), iter(["", "classical-vla", ""])
+    file, answers = CellFile(), iter(["", "classical-vla", "", ""])
     init._describe_rest(file, options(), Questions(lambda _question: next(answers)))
-    assert "vla_node.subject" not in file.values()
+    assert not {"vla_node.subject", "vlm_node.subject"} & file.values().keys()
+    assert [line.partition(":")[0] for line in file.left_out[-2:]] == ["vla_node.subject", "vlm_node.subject"]
     assert "it does not go with the cell" in capsys.readouterr().err
 
 

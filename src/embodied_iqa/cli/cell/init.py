@@ -29,6 +29,7 @@ from embodied_iqa.cli.cell.questions import (
     gate_file,
     policy,
     read_answer,
+    vlm_or_none,
     word,
 )
 from embodied_iqa.cli.output import next_command, print_json, print_note
@@ -102,6 +103,8 @@ def _check_given(arguments: argparse.Namespace) -> None:
         gate_file(str(arguments.calibration))
     if arguments.vla is not None:
         policy(arguments.vla)
+    if arguments.vlm is not None:
+        vlm_or_none(arguments.vlm)
 
 
 # --- the cameras --------------------------------------------------------------------------------------------
@@ -168,7 +171,7 @@ def _check_read(cameras: Sequence[SeenCamera], seconds: float) -> None:
         raise InputError("a camera cannot be read", expected="images", got="; ".join(words))
 
 
-# --- gate and policy ----------------------------------------------------------------------------------------
+# --- gate, policy and VLM ----------------------------------------------------------------------------------
 
 
 def _describe_rest(file: CellFile, arguments: argparse.Namespace, questions: Questions) -> None:
@@ -182,6 +185,10 @@ def _describe_rest(file: CellFile, arguments: argparse.Namespace, questions: Que
         check_values(file.values() | {"vla_node.subject": policy(text)})
         return text
 
+    def fitting_vlm(text: str) -> str:
+        check_values(file.values() | {"vlm_node.subject": vlm_or_none(text)})
+        return text
+
     gate = arguments.calibration or questions.ask("Calibration of the gate, a file", fitting_gate)
     if gate is None:
         file.left_out.append("gate_node.calibration: `record` clean images, then `gate calibrate`")
@@ -192,3 +199,8 @@ def _describe_rest(file: CellFile, arguments: argparse.Namespace, questions: Que
         file.left_out.append("vla_node.subject: the policy (`embodied-iqa subjects list`)")
     else:
         file.set("vla_node.subject", vla, _TYPED)
+    vlm = arguments.vlm or questions.ask("VLM that answers about the images, or none", fitting_vlm)
+    if vlm is None:
+        file.left_out.append("vlm_node.subject: the VLM, or none (`embodied-iqa subjects list`)")
+    else:
+        file.set("vlm_node.subject", vlm, _TYPED)

@@ -42,6 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--topic", action="append", metavar="VIEW=TOPIC", help=camera)
     add("--calibration", type=Path, metavar="FILE", help="calibration of the gate, if there is one already")
     add("--vla", metavar="SUBJECT", help="policy, such as pi0-ur5=openpi://gpu:8000")
+    add("--vlm", metavar="SUBJECT", help="VLM that answers about the images; none for no VLM")
     add("--seconds", type=float, default=3.0, metavar="S", help="how long to look at the cameras (default 3)")
     add("--yes", action="store_true", help="ask nothing: accept what is read, leave out the rest")
     add("--json", action="store_true", help="print the file and what was left out as JSON")
@@ -89,7 +90,7 @@ def _check_answered(arguments: argparse.Namespace) -> None:
     needed = ["--robot-ip", "--topic"]
     if not arguments.yes:
         arm = _LIMITS if arguments.robot_ip != NO_ROBOT else ()
-        needed += [*arm, "--calibration", "--vla"]
+        needed += [*arm, "--calibration", "--vla", "--vlm"]
     elif arguments.workspace_min is not None or arguments.workspace_max is not None:
         needed += ["--workspace-min", "--workspace-max"]  # the other corner would be of the simulated cell
     missing = [word for word in needed if getattr(arguments, word[2:].replace("-", "_")) is None]

@@ -11,6 +11,7 @@ from typing import TypeVar
 from embodied_iqa.base.errors import UsageError, UserError
 from embodied_iqa.base.kinematics.models import NAMED_MODELS
 from embodied_iqa.imaging.images.frame import View, parse_view
+from embodied_iqa.models.subjects.optional_vlm import parse_optional_vlm
 from embodied_iqa.models.subjects.reference import parse_vla
 from embodied_iqa.quality.gate.calibration_file import load_gate_file
 
@@ -167,6 +168,12 @@ def ask_corners(
 def policy(text: str) -> str:
     """Return the name of a policy."""
     parse_vla(text)
+    return text
+
+
+def vlm_or_none(text: str) -> str:
+    """Return the name of a VLM, or of none."""
+    parse_optional_vlm(text)
     return text
 
 

@@ -12,7 +12,7 @@ from embodied_iqa.base.user_files.yaml_files import dump_yaml
 from embodied_iqa.runs.graph.parameter_files import ROS_KEY
 
 _WIDTH: Final = 10_000
-_ORDER: Final = ("arm_node", "camera_node", "gate_node", "vla_node")
+_ORDER: Final = ("arm_node", "camera_node", "gate_node", "vla_node", "vlm_node")
 
 
 @dataclass(frozen=True, slots=True)
