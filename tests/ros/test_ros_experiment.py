@@ -107,7 +107,7 @@ def test_a_graph_in_a_namespace_is_the_one_that_is_used(
 
     sessions: list[SessionPlan] = []
 
-    def fail(session: SessionPlan, *_: object) -> None:
+    def fail(session: SessionPlan, *_: object, **_named: object) -> None:
         sessions.append(session)
         raise UsageError("no graph in this test")
 
@@ -145,7 +145,7 @@ def test_an_earlier_recording_of_a_task_is_kept(tmp_path: Path, monkeypatch: pyt
         folder.mkdir(parents=True)
         (folder / "trial.mcap").write_text(folder.name)
 
-    def fail(*_: object) -> None:
+    def fail(*_: object, **_named: object) -> None:
         raise UsageError("no graph in this test")
 
     monkeypatch.setattr(experiment_session, "run_session", fail)

@@ -19,7 +19,7 @@ _WAIT_S: Final = 10.0
 _ASKED: Final = {
     Stage.PREPARE: "run {} waits: put the scene back and keep clear of the arm",
     Stage.JUDGE: "run {} has ended: was the task done? The arm goes back unless it was stopped: keep clear",
-    Stage.RECOVER: "the arm was stopped in run {}: after the answer it moves back to its start: keep clear",
+    Stage.RECOVER: "the arm stands since run {}: after the answer it moves back to its start: keep clear",
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import select
 import sys
+import termios
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
@@ -64,7 +65,8 @@ def person_at_terminal(bars: ProgressBars, namespace: str = "") -> Person:
     """Return a function that asks at the terminal; without one, it prints how to answer from elsewhere.
 
     Args:
-        bars: Hidden during a question. The end of the input gives up.
+        bars: Hidden during a question. The end of the input gives up. What was typed before a question is
+            no answer to it: it is discarded.
         namespace: Of the graph, such as ``/cell1``.
     """
     if not sys.stdin.isatty():
@@ -72,9 +74,10 @@ def person_at_terminal(bars: ProgressBars, namespace: str = "") -> Person:
 
     def ask(question: Question, is_open: Callable[[], bool] = lambda: True) -> Answer | None:
         with bars.paused():
-            print(f"\n{question_text(question)}", end="", file=sys.stderr)
+            text = f"\n{question_text(question)}"
             while True:
-                print(f"  [{_KEYS[question.stage]}] ", end="", file=sys.stderr, flush=True)
+                _discard_typed()
+                print(f"{text}  [{_KEYS[question.stage]}] ", end="", file=sys.stderr, flush=True)
                 try:
                     line = _typed(is_open)
                 except EOFError:  # Ctrl-D, or a terminal that was closed
@@ -84,9 +87,16 @@ def person_at_terminal(bars: ProgressBars, namespace: str = "") -> Person:
                     return None
                 if answer := parse_answer(line, question.stage):
                     return answer
-                print(f"{line!r} is not an answer to this question", end="", file=sys.stderr)
+                text = f"{line!r} is not an answer to this question"
 
     return ask
+
+
+def _discard_typed() -> None:
+    """Discard what was typed while nothing was asked: it answers no question that comes later."""
+    terminal = sys.stdin.fileno()
+    if not _is_in_background(terminal):  # there, it would stop this program
+        termios.tcflush(terminal, termios.TCIFLUSH)
 
 
 def _typed(is_open: Callable[[], bool]) -> str | None:

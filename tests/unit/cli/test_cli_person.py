@@ -6,7 +6,7 @@ import io
 import os
 import pty
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -57,10 +57,34 @@ def test_a_key_without_enter_ends_nothing(terminal: int) -> None:
     assert not is_typed()
 
 
+def typing(terminal: int, *lines: bytes) -> Callable[[], bool]:
+    """Return what a question asks while it waits: somebody then types the next line."""
+    left = iter(lines)
+
+    def is_open() -> bool:
+        os.write(terminal, next(left, b""))
+        return True
+
+    return is_open
+
+
+def test_what_was_typed_before_a_question_does_not_answer_it(terminal: int) -> None:
+    ask = person_at_terminal(ProgressBars())
+    for stage in (Stage.JUDGE, Stage.RECOVER, Stage.PREPARE):
+        os.write(terminal, b"y\ny\ny")
+        answer = ask(Question(stage, 0, 1, ""), typing(terminal, b"q too early\n"))
+        assert answer == Answer(False, give_up=True, remark="too early")
+
+
+def test_a_second_line_that_was_typed_at_once_answers_nothing_either(terminal: int) -> None:
+    ask = person_at_terminal(ProgressBars())
+    answer = ask(Question(Stage.PREPARE, 0, 1, ""), typing(terminal, b"what\ny\n", b"q\n"))
+    assert answer == Answer(False, give_up=True)
+
+
 def test_a_wrong_answer_is_named_and_asked_again(terminal: int, capsys: pytest.CaptureFixture[str]) -> None:
     ask = person_at_terminal(ProgressBars())
-    os.write(terminal, b"n\ny\n")
-    assert ask(Question(Stage.PREPARE, 0, 1, "")) == Answer(True)
+    assert ask(Question(Stage.PREPARE, 0, 1, ""), typing(terminal, b"n\n", b"y\n")) == Answer(True)
     asked = capsys.readouterr().err
     assert "'n' is not an answer to this question  [y = ready, q = end the trial]" in asked
     assert asked.count("Ready?") == 1
@@ -68,8 +92,7 @@ def test_a_wrong_answer_is_named_and_asked_again(terminal: int, capsys: pytest.C
 
 def test_the_end_of_the_input_gives_up(terminal: int) -> None:
     ask = person_at_terminal(ProgressBars())
-    os.write(terminal, b"what\n\x04")
-    answer = ask(Question(Stage.PREPARE, 0, 1, ""))
+    answer = ask(Question(Stage.PREPARE, 0, 1, ""), typing(terminal, b"what\n", b"\x04"))
     assert answer is not None
     assert (answer.yes, answer.give_up, answer.remark) == (False, True, "nobody answers any more")
 

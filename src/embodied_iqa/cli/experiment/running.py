@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -19,8 +20,8 @@ from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.distortion_options import schedules_of
 from embodied_iqa.cli.experiment.table import as_tree, print_detectors, print_gates, print_table, write_csv
 from embodied_iqa.cli.node_options import overrides_of
-from embodied_iqa.cli.output import next_command, print_json
-from embodied_iqa.cli.person import person_at_terminal
+from embodied_iqa.cli.output import next_command, print_json, print_progress
+from embodied_iqa.cli.person import END_KEY, end_key, person_at_terminal
 from embodied_iqa.cli.plan_options import engine_of
 from embodied_iqa.data.database.run_rows import RunRow
 from embodied_iqa.imaging.images.frame import View
@@ -314,6 +315,9 @@ def _runs(
     environment.prepare_environment()
     environment.require_ros()
     person = person_at_terminal(bars) if graph.arm_node.robot.is_real else None
+    if sys.stdin.isatty():
+        with bars.paused():
+            print_progress(f"experiment: {END_KEY} and Enter end a run")
     from embodied_iqa.live.ros.experiment_session import run_on_graph
 
     rows: _Runs = run_on_graph(
@@ -323,6 +327,7 @@ def _runs(
         arguments.out,
         attach=arguments.attach,
         person=person,
+        wants_end=end_key(),
         namespace=parse_namespace(arguments.namespace),
     )
     return rows

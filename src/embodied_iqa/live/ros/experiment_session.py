@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -28,6 +28,7 @@ def run_on_graph(
     *,
     attach: bool,
     person: Person | None = None,
+    wants_end: Callable[[], bool] = lambda: False,
     namespace: str = "",
 ) -> Generator[tuple[RunKey, RunRow], None, None]:
     """Run every task with missing runs completely: a distorted run needs the reference run before it.
@@ -40,6 +41,7 @@ def run_on_graph(
             an earlier one is kept as `recordings/<task>.1` and so on.
         attach: Use a graph that runs already; it must have the subject and the mode of the gate.
         person: Answers the questions of a trial on a real arm.
+        wants_end: Called regularly; returns whether a person wants to end the present run.
         namespace: Of the graph, such as ``/cell1``; empty for none.
 
     Raises:
@@ -62,7 +64,8 @@ def run_on_graph(
             chosen=("vla_node.subject", "gate_node.judge.mode"),
             namespace=namespace,
         )
-        runs = _recorded_runs(session, out / "recordings" / reference.name.removesuffix(".reference"), person)
+        folder = out / "recordings" / reference.name.removesuffix(".reference")
+        runs = _recorded_runs(session, folder, person, wants_end)
         if len(runs) != len(group):
             raise InternalError(f"the recording of {reference.name} holds {len(runs)} runs, not {len(group)}")
         for key, run in zip(group, runs, strict=True):
@@ -77,12 +80,14 @@ def graph_of(key: RunKey, graph: GraphParameters) -> GraphParameters:
     return replace(graph, vla_node=vla, gate_node=gate)
 
 
-def _recorded_runs(session: SessionPlan, folder: Path, person: Person | None) -> tuple[RunRecord, ...]:
+def _recorded_runs(
+    session: SessionPlan, folder: Path, person: Person | None, wants_end: Callable[[], bool]
+) -> tuple[RunRecord, ...]:
     if folder.exists():  # of a session that was cut short, or of a smaller plan
         folder.rename(_free_name(folder))
     folder.mkdir(parents=True)
     folders = session.folders(folder)
-    run_session(session, folders, folder, lambda _number, _news: None, person)
+    run_session(session, folders, folder, lambda _number, _news: None, person, wants_end=wants_end)
     return read_trial(folders[0].recording).runs
 
 

@@ -18,7 +18,7 @@ class Question:
         run_index: 0 is the reference run.
         run_count: Runs of the trial.
         problem: PREPARE: problem to be solved first, may be empty; JUDGE: see `judged_next`, empty where it
-            is not known; RECOVER: the stop.
+            is not known; RECOVER: the stop, or why the arm is not at its start.
     """
 
     stage: Stage
@@ -81,8 +81,8 @@ def question_text(question: Question) -> str:
         return f"{first}{run}: put the scene back and keep clear of the arm. Ready?"
     if question.stage is Stage.RECOVER:
         return (
-            f"The arm was stopped: {question.problem}\nIt stays where it is. Release the stop, power on and "
-            "release the brakes, then keep clear: after your answer the arm moves back to its start. Clear?"
+            f"{question.problem}\nThe arm stays where it is. If it was stopped, release the stop, power on "
+            "and release the brakes. Then keep clear: after your answer it moves back to its start. Clear?"
         )
     return f"{run} has ended: {question.problem} Was the task done?"
 

@@ -217,27 +217,38 @@ def test_a_run_ends_where_the_arm_came_to_rest_not_when_the_person_answers() -> 
     assert end.end_ns <= ended_ns
 
 
-def test_an_arm_that_is_not_at_its_start_keeps_the_run_waiting() -> None:
+def test_an_arm_that_is_not_at_its_start_goes_back_once_a_person_says_that_the_way_is_free() -> None:
     far = iter(["", "the tool is 40 mm from the start", "the tool is 10 mm from the start", "", "", "", ""])
 
     def place(command: Command) -> str:
         return next(far) if isinstance(command, CheckStart) else ""
 
     world = AttendedWorld(on_tick=done_after(1.0), place=place).play()
-    prepared = [question.problem for question in world.asked if question.stage is Stage.PREPARE]
-    assert prepared == ["", "", "the tool is 40 mm from the start", "the tool is 10 mm from the start", ""]
+    asked = [
+        (question.stage, question.problem) for question in world.asked if question.stage is not Stage.JUDGE
+    ]
+    ready = (Stage.PREPARE, "")
+    away = [(Stage.RECOVER, f"the tool is {distance_mm} mm from the start") for distance_mm in (40, 10)]
+    assert asked == [ready, ready, away[0], ready, away[1], ready, ready]
+    kinds = [type(command).__name__ for command in world.commands]
+    assert kinds.count("ReturnToStart") == 3 + len(away)
     starts = [command.run_index for command in world.commands if isinstance(command, MarkRunStart)]
     assert starts == [0, 1, 2]
 
 
-def test_a_failed_way_back_is_told_to_the_person_and_at_the_end_is_a_remark() -> None:
+def test_a_failed_way_back_is_tried_again_after_an_answer_and_at_the_end_is_a_remark() -> None:
+    failed = "the gate lets nothing pass"
+    returns = iter([failed, failed, "", "", failed])
+
     def place(command: Command) -> str:
-        return "the gate lets nothing pass" if isinstance(command, ReturnToStart) else ""
+        return next(returns) if isinstance(command, ReturnToStart) else ""
 
     world = AttendedWorld(on_tick=done_after(1.0), place=place).play()
-    prepared = [question.problem for question in world.asked if question.stage is Stage.PREPARE]
-    assert prepared == ["", "the gate lets nothing pass", "the gate lets nothing pass"]
-    assert world.state.remarks == ("the gate lets nothing pass",)
+    asked = [question for question in world.asked if question.stage is not Stage.JUDGE]
+    stages = [question.stage for question in asked]
+    assert stages == [Stage.PREPARE, Stage.RECOVER, Stage.RECOVER, Stage.PREPARE, Stage.PREPARE]
+    assert [question.problem for question in asked] == ["", failed, failed, "", ""]
+    assert world.state.remarks == (failed,)
     assert world.finish is not None
     assert world.finish.ok
 

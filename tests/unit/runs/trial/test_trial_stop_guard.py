@@ -271,8 +271,8 @@ def test_an_arming_that_fails_without_a_stop_ends_the_trial() -> None:
 
 def test_the_question_names_the_stop_and_says_what_moves_when() -> None:
     text = question_text(Question(Stage.RECOVER, 0, 1, PRESSED))
-    assert text.startswith(f"The arm was stopped: {PRESSED}\n")
-    assert "after your answer the arm moves back to its start. Clear?" in text
+    assert text.startswith(f"{PRESSED}\n")
+    assert "after your answer it moves back to its start. Clear?" in text
     assert list(ANSWERS[Stage.RECOVER]) == ["clear", "give-up"]
 
 
