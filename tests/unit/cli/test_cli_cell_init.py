@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from argparse import Namespace
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,14 @@ from embodied_iqa.arm.robot.ur.rtde_snapshot import RtdeSnapshot
 from embodied_iqa.base.errors import InputError, UsageError, UserError
 from embodied_iqa.base.kinematics.models import ArmModel
 from embodied_iqa.cli.cell import arm_answers, check, check_options, init, init_options
-from embodied_iqa.cli.cell.questions import Questions, ask_cameras, ask_corners, model_name, read_answer
+from embodied_iqa.cli.cell.questions import (
+    Questions,
+    ask_cameras,
+    ask_corners,
+    check_corners,
+    model_name,
+    read_answer,
+)
 from embodied_iqa.cli.main import main
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.runs.cell.cell_check import CellCheck, CheckResult
@@ -142,6 +150,14 @@ def test_the_end_of_the_input_is_one_line() -> None:
         (
             ["--robot-ip", "a", "--workspace-min", *"012", "--workspace-max", *"112"],
             "each above [0.0, 1.0, 2.0]",
+        ),
+        (
+            ["--robot-ip", "a", "--workspace-min", "-750", "-400", "20", "--workspace-max", *"111"],
+            "wrong --workspace-min; expected coordinates in metres, at most 2.5 from the base; got -750.0",
+        ),
+        (
+            ["--robot-ip", "a", "--workspace-min", *"000", "--workspace-max", "0.2", "400", "0.6"],
+            "wrong --workspace-max; expected coordinates in metres",
         ),
         (["--robot-ip", "a", "--vla", "python:no_such_module:make"], "no module no_such_module"),
         (["--robot-ip", "a", "--vlm", "python:no_such_module:make"], "no module no_such_module"),
@@ -402,6 +418,39 @@ def test_corners_in_the_other_order_offer_the_box_between_them() -> None:
     assert ask_corners(questions, None, None) == ([0.0, -1.0, 0.0], [1.0, 0.0, 1.0])
 
 
+def test_a_corner_in_millimetres_is_asked_again_at_once(capsys: pytest.CaptureFixture[str]) -> None:
+    answers = iter(["-750 -400 20", "-0.75 -0.4 0.02", "-250 400 600", "-0.25 0.4 0.6"])
+    questions = Questions(lambda _question: next(answers))
+    assert ask_corners(questions, None, None) == ([-0.75, -0.4, 0.02], [-0.25, 0.4, 0.6])
+    lower, upper = capsys.readouterr().err.splitlines()
+    for line, got in ((lower, -750.0), (upper, -250.0)):
+        assert line.endswith(f"expected coordinates in metres, at most 2.5 from the base; got {got}")
+
+
+def test_no_corner_is_offered_that_would_be_refused() -> None:
+    def check(lower: Sequence[float], upper: Sequence[float]) -> None:
+        check_corners(lower, upper)
+        if lower[0] > 0.0:
+            raise UsageError("out of reach")
+
+    def offered(*answers: str) -> list[str]:
+        asked: list[str] = []
+        left = iter(answers)
+
+        def read(question: str) -> str:
+            asked.append(question.partition("[m]")[2])
+            return next(left)
+
+        ask_corners(Questions(read), None, None, check)
+        return asked
+
+    none_lower, none_upper = " [Enter leaves it out]: ", ": "
+    swapped_beyond = offered("0.5 0 0.5", "0.1 -0.1 0.1", "-0.3 -0.3 0.1", "0.3 0.3 0.3")
+    assert swapped_beyond == [none_lower, none_upper] * 2, "the box between them is refused too"
+    another_lower = offered("0 0 0.1", "-0.5 -0.5 0.2", "-0.4 0.1 0.1", "0.3 0.3 0.3")
+    assert another_lower == [none_lower, none_upper, " [[-0.5, -0.5, 0.1]]: ", none_upper]
+
+
 def test_a_camera_without_a_name_is_asked_for_again() -> None:
     answers = iter(["", "", "top"])
     questions = Questions(lambda _question: next(answers))
@@ -421,7 +470,7 @@ def test_an_answer_out_of_the_range_of_its_parameter_is_asked_again_at_once(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(arm_answers, "_describe_gripper", lambda *_: None)
-    far, near = ["3 3 3", "4 4 4"], ["-0.7 -0.4 0", "-0.2 0.4 0.6"]
+    far, near = ["1.5 1.5 1.5", "2 2 2"], ["-0.7 -0.4 0", "-0.2 0.4 0.6"]
     answers = iter(["-1", "0.15", *far, *near, "2", "0.01", "1.5", "0.02", "0.5", "-0.6", "-0.9"])
     file = CellFile()
     arm_answers.describe_arm(file, UR5E, options(), Questions(lambda _question: next(answers)))

@@ -14,6 +14,8 @@ from embodied_iqa.base.errors import UsageError
 
 TOOL_2F140_M = 0.2
 """Flange to fingertips of a closed Robotiq 2F-140, along the flange's z."""
+LONGEST_TOOL_M = 1.0
+"""Longest tool that an arm is taken to have."""
 HOME_Q_RAD = (
     -0.27638018217322724,
     -1.7632673204381009,

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
 from embodied_iqa.base.errors import UsageError, UserError
+from embodied_iqa.base.kinematics.geometry import LONGEST_TOOL_M, reach_m
 from embodied_iqa.base.kinematics.models import NAMED_MODELS
 from embodied_iqa.imaging.images.frame import View, parse_view
 from embodied_iqa.models.subjects.optional_vlm import parse_optional_vlm
@@ -16,6 +18,7 @@ from embodied_iqa.models.subjects.reference import parse_vla
 from embodied_iqa.quality.gate.calibration_file import load_gate_file
 
 ValueT = TypeVar("ValueT")
+_BoxCheck = Callable[[Sequence[float], Sequence[float]], None]
 
 
 class Questions:
@@ -94,6 +97,29 @@ def three(text: str) -> list[float]:
     return _numbers(text, 3)
 
 
+def corner(text: str) -> list[float]:
+    """Return a corner of the workspace."""
+    numbers = three(text)
+    check_corner(numbers)
+    return numbers
+
+
+def check_corner(corner: Sequence[float], name: str = "corner of the workspace") -> None:
+    """Check that a corner may be in metres: the tool of no UR arm comes further away from its base.
+
+    Args:
+        corner: The corner [m].
+        name: What the message calls it.
+
+    Raises:
+        UsageError: A coordinate is beyond.
+    """
+    beyond = [value for value in corner if abs(value) > _furthest_m()]
+    if beyond:
+        expected = f"coordinates in metres, at most {_furthest_m():.1f} from the base"
+        raise UsageError(f"wrong {name}", expected=expected, got=beyond[0])
+
+
 def check_corners(lower: Sequence[float] | None, upper: Sequence[float] | None) -> None:
     """Check that a box is none, or has both corners in the right order.
 
@@ -133,7 +159,7 @@ def ask_corners(
     questions: Questions,
     lower: list[float] | None,
     upper: list[float] | None,
-    check: Callable[[Sequence[float], Sequence[float]], None] = check_corners,
+    check: _BoxCheck = check_corners,
 ) -> tuple[list[float] | None, list[float] | None]:
     """Return both corners of the workspace [m], or neither; what is missing is asked until there is a box.
 
@@ -147,9 +173,11 @@ def ask_corners(
     above = "Upper corner of the workspace, x y z in the base [m]"
     opposite: list[float] | None = None
     if lower is None:
-        lower = questions.ask(question, three, needed=upper is not None)
+        lower = questions.ask(question, corner, needed=upper is not None)
     while lower is not None and upper is None:
-        upper = questions.ask(above, three, opposite, needed=True)
+        if not _is_accepted(check, lower, opposite):
+            opposite = None
+        upper = questions.ask(above, corner, opposite, needed=True)
         if upper is None:  # nobody is asked
             break
         try:
@@ -158,10 +186,9 @@ def ask_corners(
             print(error, file=sys.stderr)
             # either may be the wrong one; of corners in the other order, the box between them is offered
             both = tuple(zip(lower, upper, strict=True))
-            is_ordered = all(low < high for low, high in both)
-            least = None if is_ordered else [min(pair) for pair in both]
-            opposite = None if is_ordered else [max(pair) for pair in both]
-            lower, upper = questions.ask(question, three, least), None
+            between = [min(pair) for pair in both], [max(pair) for pair in both]
+            least, opposite = between if _is_accepted(check, *between) else (None, None)
+            lower, upper = questions.ask(question, corner, least), None
     return lower, upper
 
 
@@ -182,6 +209,23 @@ def gate_file(text: str) -> Path:
     path = Path(text).resolve()
     load_gate_file(path)
     return path
+
+
+@cache
+def _furthest_m() -> float:
+    """Return how far the longest tool of any UR arm comes away from the base, along any axis [m]."""
+    shapes = [model.geometry for model in NAMED_MODELS]
+    return max(shape.d1_m + reach_m(shape, LONGEST_TOOL_M) for shape in shapes)
+
+
+def _is_accepted(check: _BoxCheck, lower: Sequence[float], upper: Sequence[float] | None) -> bool:
+    if upper is None:
+        return False
+    try:
+        check(lower, upper)
+    except UserError:
+        return False
+    return True
 
 
 def _numbers(text: str, count: int) -> list[float]:

@@ -14,7 +14,7 @@ from embodied_iqa.arm.robot.limits import ArmLimits
 from embodied_iqa.arm.robot.ur.options import UrOptions
 from embodied_iqa.base.config import ranged
 from embodied_iqa.base.errors import UsageError
-from embodied_iqa.base.kinematics.geometry import TOOL_2F140_M
+from embodied_iqa.base.kinematics.geometry import LONGEST_TOOL_M, TOOL_2F140_M
 from embodied_iqa.base.kinematics.models import NAMED_MODELS, ArmModel
 from embodied_iqa.runs.graph.frame_parameters import FrameParameters, FramePublishing
 from embodied_iqa.world.scenes.dimensions import check_cell_arm
@@ -86,7 +86,7 @@ class ArmParameters:
     robot: RobotKind = RobotKind.SIM
     model: ArmModel = ArmModel.UNSET
     report_rate_hz: float = ranged(25.0, 1.0, 500.0)
-    tool_length_m: float = ranged(TOOL_2F140_M, 0.0, 1.0)
+    tool_length_m: float = ranged(TOOL_2F140_M, 0.0, LONGEST_TOOL_M)
     limits: ArmLimits = field(default_factory=ArmLimits)
     controller: ControllerOptions = field(default_factory=ControllerOptions)
     ur: UrOptions = field(default_factory=UrOptions)
