@@ -541,3 +541,12 @@ def test_a_workspace_beyond_the_arm_is_noted(upper: list[float], words: str) -> 
     found = arm_answers.box_beyond(known)
     assert words in found
     assert bool(found) is bool(words)
+
+
+@pytest.mark.parametrize(("table_z_m", "words"), [(0.02, ""), (0.1, "reaches 0.08 m below the table top")])
+def test_a_lower_corner_below_the_table_is_noted(table_z_m: float, words: str) -> None:
+    start = "arm_node.limits."
+    box = {f"{start}workspace_min_m": [-0.75, -0.4, 0.02], f"{start}workspace_max_m": [-0.2, 0.4, 0.6]}
+    found = arm_answers.box_below({"arm_node.robot": "ur5", f"{start}table_z_m": table_z_m, **box})
+    assert words in found
+    assert bool(found) is bool(words)

@@ -182,6 +182,14 @@ class ArmLimits:
         most_m = float(max(above.max(), below.max()))
         return "" if most_m <= 0.0 else f"it reaches {most_m:.1f} m beyond the arm and limits nothing there"
 
+    def below_table(self) -> str:
+        """Return how far the workspace reaches below the table top, in words; empty where it does not."""
+        below_m = self.table_z_m - self.workspace_min_m[2]
+        if below_m <= _LEEWAY:
+            return ""
+        limits = "and limits nothing there: table_z_m and tool_height_m do"
+        return f"it reaches {below_m:.3g} m below the table top {limits}"
+
 
 def check_increments(increments: Array, limits: ArmLimits) -> Violation | None:
     """Check a goal's increments ``(K, 7)``."""

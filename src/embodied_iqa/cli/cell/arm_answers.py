@@ -151,6 +151,14 @@ def box_beyond(values: Mapping[str, object]) -> str:
     return f"measure the workspace again: {beyond}" if beyond else ""
 
 
+def box_below(values: Mapping[str, object]) -> str:
+    """Return that the workspace reaches below the table, which limits nothing; empty where it does not."""
+    if not {_LOWER, _UPPER} <= values.keys():
+        return ""
+    below = arm_of(values).limits.below_table()
+    return f"look at the lower corner of the workspace: {below}" if below else ""
+
+
 def _set_limit(file: CellFile, name: str, value: Scalar | None, without: str) -> None:
     if value is None:
         file.left_out.append(f"{name}: {without}")

@@ -15,6 +15,7 @@ from embodied_iqa.base.files import write_text_whole
 from embodied_iqa.cli.cell.arm_answers import (
     FoundArm,
     arm_of,
+    box_below,
     box_beyond,
     check_options,
     check_values,
@@ -69,6 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
     check_new(out)
     write_text_whole(out, file.text())
     print_note(box_beyond(file.values()))
+    print_note(box_below(file.values()))
     print_note("" if arm is None else tool_outside(file.values(), arm.seen.q_rad))
     if arguments.json:
         print_json({"file": str(out), "left_out": file.left_out})

@@ -147,15 +147,15 @@ def _workspace_check(config: ArmParameters) -> CellCheck:
     box = f"{list(limits.workspace_min_m)} to {list(limits.workspace_max_m)} m"
     if not config.has_own_workspace:
         return CellCheck("arm: workspace", f"{box}, that of the simulated cell", needed, is_ok=False)
-    beyond = ""
+    beyond, below = "", limits.below_table()
     try:
         if config.model is not ArmModel.UNSET:
             limits.check_workspace(config.model, config.tool_length_m)
             beyond = limits.beyond_reach(config.model, config.tool_length_m)
     except UserError as error:
         return CellCheck("arm: workspace", str(error), f"{needed}, within reach", is_ok=False)
-    found = "; ".join(filter(None, (box, beyond)))
-    return CellCheck("arm: workspace", found, needed, not beyond, CheckResult.WARNING)
+    notes = [*filter(None, (beyond, below))]
+    return CellCheck("arm: workspace", "; ".join((box, *notes)), needed, not notes, CheckResult.WARNING)
 
 
 def camera_checks(seen: SeenCamera, graph: GraphParameters, clock: Clock = MONOTONIC) -> Iterator[CellCheck]:

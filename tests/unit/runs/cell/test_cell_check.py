@@ -211,3 +211,12 @@ def test_a_workspace_beyond_the_arm_limits_nothing_there(tmp_path: Path) -> None
     (row,) = (check for check in arm_checks(SeenArm(Q, ""), config) if check.name == "arm: workspace")
     assert row.result is CheckResult.WARNING
     assert "m beyond the arm and limits nothing there" in row.measured
+
+
+def test_a_workspace_below_the_table_limits_nothing_there(tmp_path: Path) -> None:
+    config = graph_of(tmp_path, arm_node__limits__workspace_min_m=[-0.8, -0.45, -0.5]).arm_node
+    (row,) = (check for check in arm_checks(SeenArm(Q, ""), config) if check.name == "arm: workspace")
+    assert row.result is CheckResult.WARNING
+    assert row.measured.endswith(
+        "0.5 m below the table top and limits nothing there: table_z_m and tool_height_m do"
+    )
