@@ -10,6 +10,7 @@ from typing import Protocol, TypeVar
 
 from embodied_iqa.arm.robot.controller import make_controller
 from embodied_iqa.arm.verdict import GateMode
+from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.jobs.engine import EngineKind, EngineOptions, run_jobs
 from embodied_iqa.base.kept import lent
 from embodied_iqa.data.database.run_rows import RunRow
@@ -22,10 +23,11 @@ from embodied_iqa.quality.gate.statistics_judge import StatisticsJudge
 from embodied_iqa.runs.experiment.arms import GateArm
 from embodied_iqa.runs.experiment.experiment_plan import ExperimentTask, RunKey
 from embodied_iqa.runs.experiment.rows import row_of
+from embodied_iqa.runs.graph.camera_parameters import check_policy_cameras
 from embodied_iqa.runs.graph.parameters import GateParameters
 from embodied_iqa.runs.offline.headless.options import HeadlessOptions
 from embodied_iqa.runs.offline.headless.run import Cell, HeadlessRun
-from embodied_iqa.world.protocols import Vla
+from embodied_iqa.world.protocols import Vla, close_subject
 from embodied_iqa.world.scenes.scene import make_scene
 from embodied_iqa.world.simulation.renderer import Closable, SceneRenderer
 from embodied_iqa.world.simulation.world import World
@@ -49,7 +51,7 @@ class HeadlessRunner(Closable):
         self._model = arm.check_model()
         self._controller = make_controller(arm.limits, arm.controller, arm.tool_length_m, self._model)
         self._gate = cache(self._make_gate)
-        self._vla = cache(partial(make_vla, options=nodes.vla_node.options))
+        self._vla = cache(self._make_vla)
         self._vlm = make_vlm(vlm, nodes.vlm_node.options) if vlm is not None else None
         self._task: ExperimentTask | None = None
         self._world: World | None = None
@@ -82,6 +84,16 @@ class HeadlessRunner(Closable):
         options = replace(self._options, nodes=replace(nodes, gate_node=gate, trial_node=trial))
         plan = options.plan(key.task.task, key.task.scene_seed, () if spec is None else (spec,))
         return HeadlessRun(self._cell(key.task, vla, judge), options, plan, 0 if spec is None else 1).record()
+
+    def _make_vla(self, subject: SubjectReference) -> Vla:
+        nodes = self._options.nodes
+        vla = make_vla(subject, nodes.vla_node.options)
+        try:
+            check_policy_cameras(subject, vla.info.views, nodes.camera_node.views)
+        except UsageError:
+            close_subject(vla)
+            raise
+        return vla
 
     def _make_gate(
         self, arm: GateArm, subject: SubjectReference
