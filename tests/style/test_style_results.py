@@ -16,8 +16,7 @@ LONGEST = 110
 MOST_ROWS = 36
 """Of all tables of a page, with their headings: more are in CSV files, or on the page of details."""
 PAGES = tuple(sorted(RESULTS.glob("*.md")))
-DATED = tuple(page for page in sorted(RESULTS.rglob("*.md")) if page.stem != "gate")
-"""All but the two on the gate, which name commits beside their numbers."""
+DATED = tuple(sorted(RESULTS.rglob("*.md")))
 ORIGIN = re.compile(
     r"Numbers: version (\d+\.\d+\.\d+), commit ([0-9a-f]{8}), (\d{4}-\d\d-\d\d)\. "
     r"\[How to cite\]\((?:\.\./)+README\.md#how-to-cite\)\."
