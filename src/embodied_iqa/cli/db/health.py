@@ -25,12 +25,13 @@ def run(arguments: argparse.Namespace) -> int:
         print_json({str(group): _tree(row) for group, row in found.items()})
         return 0
     for group, row in found.items():
-        _print(group, row)
+        print_group(group, row)
     next_command("report", arguments.database)
     return 0
 
 
-def _print(group: Group, health: GroupHealth) -> None:
+def print_group(group: Group, health: GroupHealth) -> None:
+    """Print the health of a group of scores."""
     share, count = 100 * health.unharmed, len(health.trends)
     print(f"{group}: {share:.1f} % of the pairs at {UNHARMED} of 5 or more; ", end="")
     print(f"{health.falling} of {count} distortions fall with the level")
@@ -46,9 +47,11 @@ def _print(group: Group, health: GroupHealth) -> None:
         views.add_row(view, shown, str(ceiling.splits))
     console().print(views)
     others = [trend for trend in health.trends if not trend.falls]
+    if others:
+        print("not shown to fall with the level (intervals overlap, or no pair at a level):")
     for trend in others:
-        means = ", ".join(f"{mean:.2f}" for mean in trend.means)
-        print(f"does not fall with the level: {trend.distortion_id} ({means})")
+        means = ", ".join(f"{mean:.2f}" if isfinite(mean) else "-" for mean in trend.means)
+        print(f"  {trend.distortion_id} ({means})")
 
 
 def _undefined(ceiling: Ceiling) -> str:

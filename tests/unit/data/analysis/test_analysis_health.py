@@ -11,6 +11,7 @@ import pytest
 
 from database_folders import write_database
 from database_grids import DISTORTIONS, group_scores, pair_table
+from embodied_iqa.cli.db.health import print_group
 from embodied_iqa.cli.main import main
 from embodied_iqa.data.analysis.grid import Group, PairTable, ScoreGrid
 from embodied_iqa.data.analysis.health import UNHARMED, GroupHealth, health
@@ -77,3 +78,15 @@ def test_the_command_prints_what_it_finds(tmp_path: Path, capsys: pytest.Capture
     ]
     assert main(["db", "health", str(store.path)]) == 0
     assert f"% of the pairs at {UNHARMED} of 5 or more" in capsys.readouterr().out
+
+
+def test_a_level_without_pairs_is_a_dash_and_nothing_is_said_not_to_fall(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    pairs = _pairs()
+    total = (5.0 - 0.4 * pairs.levels)[:, None].repeat(2, axis=1)
+    total[(pairs.distortion_ids == "05") & (pairs.levels == 2)] = np.nan
+    print_group(Group.DECISION, _health(pairs, total))
+    said = capsys.readouterr().out
+    heading = "not shown to fall with the level (intervals overlap, or no pair at a level):"
+    assert said.endswith(f"{heading}\n  05 (4.60, -, 3.80, 3.40, 3.00)\n")
