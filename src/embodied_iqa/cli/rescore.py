@@ -38,6 +38,8 @@ FRAME_OPTIONS: Final = (
     *("vlm", "vla", "distortion", "every", "schedule", "seed"),
 )
 """Options for images that are not a trial."""
+_ASKS: Final = {SubjectScore.COGNITION: "--vlm", SubjectScore.DECISION: "--vla"}
+"""Option without which images have no such score."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -157,7 +159,12 @@ def names_frames(arguments: argparse.Namespace) -> bool:
     frames = bool(given) or is_lerobot(arguments.recording) or is_video(arguments.recording)
     wrong = [name for name in ("playback", "attach", "namespace", "without") if getattr(arguments, name)]
     if frames and wrong:
-        raise UsageError(f"--{wrong[0]} is for recordings of trials", got=(given and f"--{given[0]}") or None)
+        only = f"--{wrong[0]} is for recordings of trials"
+        if wrong[0] == "without":
+            only += "; of images leave out " + " and ".join(
+                _ASKS[part] for part in dict.fromkeys(arguments.without)
+            )
+        raise UsageError(only, got=(given and f"--{given[0]}") or None)
     return frames
 
 

@@ -557,6 +557,10 @@ def test_every_image_is_an_option_of_images(tmp_path: Path, capsys: pytest.Captu
             "the pose of the tool comes from one place",
         ),
         (("--vlm", "p", "--distortion", "19:5", "--playback"), "--playback is for recordings of trials"),
+        (
+            ("--vla", "p", "--distortion", "19:5", "--without", "decision"),
+            "--without is for recordings of trials; of images leave out --vla;",
+        ),
     ],
 )
 def test_what_is_missing_is_one_line_and_nothing_is_written(
