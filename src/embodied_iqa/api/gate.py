@@ -16,7 +16,8 @@ from embodied_iqa.arm.robot.lease_watch import LeaseWatch, Moment
 from embodied_iqa.arm.robot.leases import Permission
 from embodied_iqa.arm.verdict import GateLease, Verdict
 from embodied_iqa.base.errors import UsageError
-from embodied_iqa.imaging.images.frame import parse_view
+from embodied_iqa.base.units import SECOND_NS
+from embodied_iqa.imaging.images.frame import View, parse_view
 from embodied_iqa.quality.gate.calibration_file import (
     SHIPPED_CALIBRATION,
     GateFile,
@@ -35,6 +36,8 @@ SIMULATED: Final = "simulated"
 _SIMULATED_ONLY: Final = (
     "not calibrated for this camera but for the simulated cell (embodied-iqa gate calibrate)"
 )
+_DAY_NS: Final = 24 * 3600 * SECOND_NS
+_NOT_OF_NOW: Final = "the stamp is not of now: expected nanoseconds, such as time.time_ns()"
 
 
 class Gate:
@@ -81,6 +84,7 @@ class Gate:
         self._unfitted = unfitted(options.kind, file, {one.view for one in file.cameras})
         self._motions = 0
         self._leases = LeaseWatch(options.lease)
+        self._not_of_now: dict[View, bool] = {}
         self._lock = threading.Lock()
 
     def judge(self, image: Image, view: str = "top", stamp_ns: int | None = None) -> ImageQuality:
@@ -106,7 +110,8 @@ class Gate:
             images: By camera, see `judge`.
             stamp_ns: See `judge`.
         """
-        taken_ns = time.time_ns() if stamp_ns is None else stamp_ns
+        judged_ns = time.time_ns()
+        taken_ns = judged_ns if stamp_ns is None else stamp_ns
         named = {name: (parse_view(name), image) for name, image in images.items()}
         now, found = Moment(taken_ns, taken_ns), {}
         with self._lock:
@@ -119,6 +124,8 @@ class Gate:
                     lease = replace(lease, reason=_noted(lease.reason, *notes))
                 leases = leases.with_lease(lease, now)
             self._leases = leases
+            is_off = abs(judged_ns - taken_ns) > _DAY_NS
+            self._not_of_now |= {view: is_off for view, _ in named.values()}
         return found
 
     def _why_statistics(self, quality: ImageQuality) -> str:
@@ -174,7 +181,11 @@ class Gate:
         """
         at_ns = time.time_ns() if now_ns is None else now_ns
         wanted, leases = [parse_view(view) for view in views], self._leases
-        return leases.permission(wanted or leases.views, Moment(at_ns, at_ns))
+        found = leases.permission(wanted or leases.views, Moment(at_ns, at_ns))
+        if now_ns is not None or found.verdict is not Verdict.HOLD:
+            return found
+        is_off = any(self._not_of_now.get(view, False) for view in wanted or leases.views)
+        return replace(found, reason=_noted(found.reason, _NOT_OF_NOW)) if is_off else found
 
     def allows(self, now_ns: int | None = None, views: Iterable[str] = ()) -> bool:
         """Return whether the robot may move; `permission` says why not and until when."""

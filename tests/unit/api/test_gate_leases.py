@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -79,6 +80,17 @@ def test_images_of_one_time_are_judged_together_and_all_have_to_pass(file: Path)
     assert not gate.allows(1400 * MS)
     assert gate.allows(1400 * MS, ["top"])
     assert not gate.allows(1400 * MS, ["top", "side"]), "the side camera has never been seen"
+
+
+def test_a_stamp_in_seconds_is_named_where_the_time_of_the_motion_is_now(file: Path) -> None:
+    gate = Gate(file)
+    gate.judge_views({"top": GOOD, "wrist": GOOD}, round(time.time()))
+    assert not gate.allows()
+    note = "the stamp is not of now: expected nanoseconds, such as time.time_ns()"
+    assert gate.permission().reason.endswith(f" ms ago; {note}")
+    assert note not in gate.permission(2000 * MS).reason, "both may be of a recording"
+    gate.judge_views({"top": DARK, "wrist": GOOD}, time.time_ns())
+    assert note not in gate.permission().reason
 
 
 @pytest.mark.parametrize(
