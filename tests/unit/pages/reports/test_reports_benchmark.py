@@ -45,6 +45,12 @@ def _again(folder: Path, *options: str) -> int:
     return main(["benchmark", str(folder / "db"), "--out", str(folder / "out"), *known, *options])
 
 
+def test_the_page_says_which_trained_metrics_may_have_seen_what_they_are_tested_on(page: str) -> None:
+    assert (
+        "train:NAME is trained anew for each split; trained:DIR is tested as it is, also on what it" in page
+    )
+
+
 def test_tables_fit_in_80_columns_and_json_is_the_file(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

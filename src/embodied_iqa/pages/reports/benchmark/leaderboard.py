@@ -24,8 +24,9 @@ def chapter(results: BenchmarkResults) -> Chapter:
     figure = Part("SRCC with its interval", (), _figure(results))
     splits = plural(results.repeats, "split")
     lead = (
-        f"Mean and spread over {splits} of the references, 8:2; a metric that is trained is trained anew for "
-        "each. Dot: the same mean SRCC; line: its 95 % interval from drawing whole references again."
+        f"Mean and spread over {splits} of the references, 8:2. A metric named train:NAME is trained anew "
+        "for each split; trained:DIR is tested as it is, also on what it was trained on. Dot: the same mean "
+        "SRCC; line: its 95 % interval from drawing whole references again."
     )
     return Chapter(
         "leaderboard",
