@@ -20,7 +20,7 @@ from embodied_iqa.cli.plan_options import read_plan
 from embodied_iqa.data.database.clean_frames import open_clean
 from embodied_iqa.data.frames.cameras import parse_topics
 from embodied_iqa.imaging.images.frame import View, parse_view
-from embodied_iqa.imaging.images.stored_images import UnreadableImage
+from embodied_iqa.imaging.images.stored_images import Coding, UnreadableImage
 from embodied_iqa.quality.gate.calibration import GateCalibration, Margins, calibrate
 from embodied_iqa.quality.gate.calibration_file import (
     GateFile,
@@ -109,7 +109,7 @@ def _measured(
     """
     groups: dict[tuple[View, int, int], CleanGroup] = {}
     flat: list[str] = []
-    for view, name, rgb, is_jpeg in frames:
+    for view, name, rgb, coding in frames:
         try:
             clean = measure(rgb)
         except InputError as error:
@@ -122,7 +122,7 @@ def _measured(
         group = groups.setdefault((view, width_px, height_px), CleanGroup())
         for disturbance, image in disturbed(rgb, len(group.clean), tolerances):
             group.tolerated.setdefault(disturbance, []).append(measure(image))
-        group.add(name, clean, rgb, is_jpeg=is_jpeg)
+        group.add(name, clean, rgb, coding)
     if flat:
         what = f"{len(flat)} images of one colour, such as {flat[0]}"
         empty = InputError(f"{what}: nothing is seen in them", expected="clean, typical images")
@@ -143,14 +143,14 @@ def _frames(arguments: argparse.Namespace, lost: list[UnreadableImage] | None) -
         taken = simulated.simulated_frames(views, sizes, arguments.scenes, arguments.seed, model)
         with closing(taken) as frames:
             for number, (view, rgb) in enumerate(track(frames, "simulated frames", total)):
-                yield view, f"simulated {number}", rgb, False
+                yield view, f"simulated {number}", rgb, Coding.LOSSLESS
         return
 
     stored = CameraFrames(arguments.source, views, _topics(arguments))
     if lost is not None:
         print_note(stored.note)
     for frame in track(stored, arguments.source.name):
-        yield frame.view, frame.name, frame.rgb, frame.is_jpeg
+        yield frame.view, frame.name, frame.rgb, frame.coding
     if lost is not None:
         lost += stored.unreadable
 

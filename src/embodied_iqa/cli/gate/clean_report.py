@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -16,13 +17,16 @@ from numpy.typing import NDArray
 from embodied_iqa.base.errors import InputError, MissingDependencyError
 from embodied_iqa.base.files import require_writable
 from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.imaging.images.stored_images import Coding
 from embodied_iqa.quality.gate.calibration import GateCalibration, Margins
 from embodied_iqa.quality.gate.clean_review import SAMPLE, CleanReview, Suggestion, review, suggested
 from embodied_iqa.quality.gate.image_statistics import ImageStatistics
 
 Image = NDArray[np.uint8]
-Named = tuple[View, str, Image, bool]
-"""Camera, name and pixels of a clean image, and whether it is a JPEG."""
+Named = tuple[View, str, Image, Coding]
+"""Camera, name and pixels of a clean image, and how it was stored."""
+_SOURCES: Final = {Coding.JPEG: "JPEG images", Coding.VIDEO: "a video"}
+"""Where images of a lossy coding are from."""
 _WORST: Final = re.compile(r"(.+-\d+x\d+)-\d\d\.png")
 
 
@@ -34,19 +38,19 @@ class CleanGroup:
         names: Of the images.
         clean: Their statistics.
         tolerated: Statistics of images with each disturbance that shall pass.
-        jpeg_images: Number of images that are JPEG, whose blocks are then normal.
+        codings: Number of images by how they were stored; the traces of a lossy coding are then normal.
     """
 
     names: list[str] = field(default_factory=list)
     clean: list[ImageStatistics] = field(default_factory=list)
     tolerated: dict[str, list[ImageStatistics]] = field(default_factory=dict)
-    jpeg_images: int = 0
+    codings: Counter[Coding] = field(default_factory=Counter)
     _first: dict[bytes, str] = field(default_factory=dict)
     _same: list[tuple[str, str]] = field(default_factory=list)
 
-    def add(self, name: str, clean: ImageStatistics, rgb: Image, *, is_jpeg: bool = False) -> None:
+    def add(self, name: str, clean: ImageStatistics, rgb: Image, coding: Coding = Coding.LOSSLESS) -> None:
         """Add an image with its statistics."""
-        self.jpeg_images += is_jpeg
+        self.codings[coding] += 1
         self.clean.append(clean)
         self.names.append(name)
         first = self._first.setdefault(hashlib.sha256(np.ascontiguousarray(rgb).data).digest(), name)
@@ -73,25 +77,27 @@ class CleanReport:
         names: Of all images.
         files: Of the worst images, in their order; empty where none are written.
         suggestion: A tolerance that helps.
-        jpeg_images: Number of the images that are JPEG.
+        codings: Number of the images by how they were stored.
     """
 
     review: CleanReview
     names: Sequence[str]
     files: tuple[Path, ...] = ()
     suggestion: Suggestion | None = None
-    jpeg_images: int = 0
+    codings: Counter[Coding] = field(default_factory=Counter)
 
     def lines(self) -> list[str]:
         """Return the report as text."""
         made = self.review.calibration
         size = f"{made.width_px}x{made.height_px}"
         lines = [f"  {made.view:5s} {size} from {made.n_frames} frames, of which {self.review.passed} pass"]
-        if self.jpeg_images == made.n_frames:
-            lines.append("    from JPEG images: raw images of this camera will be rejected")
-        elif self.jpeg_images:
-            part = f"{self.jpeg_images} of {made.n_frames} from JPEG images"
-            lines.append(f"    {part}: JPEG and raw images need separate calibrations")
+        for coding, source in _SOURCES.items():
+            count = self.codings[coding]
+            if count == made.n_frames:
+                lines.append(f"    from {source}: raw images of this camera will be rejected")
+            elif count:
+                separate = "JPEG, video and raw images need separate calibrations"
+                lines.append(f"    {count} of {made.n_frames} from {source}: {separate}")
         for one, file in zip(self.review.worst, self.files or [None] * len(self.review.worst), strict=True):
             shown = f"  [{file}]" if file else ""
             verdict = one.verdict.name.lower()
@@ -121,7 +127,8 @@ class CleanReport:
             "height_px": made.height_px,
             "frames": made.n_frames,
             "passed": self.review.passed,
-            "jpeg_images": self.jpeg_images,
+            "jpeg_images": self.codings[Coding.JPEG],
+            "video_images": self.codings[Coding.VIDEO],
             "worst": worst,
             "tolerate": _words(self.suggestion).split()[1] if self.suggestion else None,
         }
@@ -146,7 +153,7 @@ def reports(
     """
     found = [(review(calibration, group.clean), group) for calibration, group in calibrated]
     if again is None or not any(one.failing for one, _ in found):
-        return [CleanReport(one, group.names, jpeg_images=group.jpeg_images) for one, group in found]
+        return [CleanReport(one, group.names, codings=group.codings) for one, group in found]
     images = _wanted(again, [(one, group) for one, group in found if one.failing])
     return [_report(one, group, images, folder, margins) for one, group in found]
 
@@ -170,14 +177,14 @@ def _report(
     margins: Margins,
 ) -> CleanReport:
     if not reviewed.failing:
-        return CleanReport(reviewed, group.names, jpeg_images=group.jpeg_images)
+        return CleanReport(reviewed, group.names, codings=group.codings)
     key = _key(reviewed.calibration)
     sample = [images[(*key, index)] for index in _sample(len(group.clean))]
     files = _written(reviewed, [images[(*key, one.index)] for one in reviewed.worst], folder)
     suggestion = None
     with suppress(MissingDependencyError):  # with the extra `gate` alone there are no distortions to try
         suggestion = suggested(reviewed, group.clean, sample, margins)
-    return CleanReport(reviewed, group.names, files, suggestion, group.jpeg_images)
+    return CleanReport(reviewed, group.names, files, suggestion, group.codings)
 
 
 def _key(calibration: GateCalibration) -> tuple[View, int, int]:

@@ -76,5 +76,5 @@ class DatasetFrames:
                 continue
             step = found.step
             stamp_ns = starts_ns[step.episode] + step.stamp_ns
-            name, was_jpeg = found.name, found.is_jpeg
-            yield StoredImage(name, name, found.key, stamp_ns, found.rgb, step.task, was_jpeg)
+            name, kind = found.name, (found.is_jpeg, found.is_of_video)
+            yield StoredImage(name, name, found.key, stamp_ns, found.rgb, step.task, *kind)

@@ -38,12 +38,14 @@ class DatasetImage:
         key: The camera's key.
         rgb: ``(H, W, 3)`` uint8, red first. Read-only.
         is_jpeg: Whether it is stored as a JPEG, by its content.
+        is_of_video: Whether it is a frame of a video that a lossy codec wrote.
     """
 
     step: Step
     key: str
     rgb: NDArray[np.uint8]
     is_jpeg: bool = False
+    is_of_video: bool = False
 
     @property
     def name(self) -> str:
@@ -271,11 +273,12 @@ class _Videos:
             return None
         try:
             part = episode.videos[camera.key]
-            rgb = self._video(camera, part.file).at(part.start_s + step.time_s)
+            video = self._video(camera, part.file)
+            rgb = video.at(part.start_s + step.time_s)
         except InputError as error:
             self._lost.add((camera.key, episode.index))
             return UnreadableImage(f"{camera.key}, episode {episode.index} from step {step.index}", error)
-        return DatasetImage(step, camera.key, rgb)
+        return DatasetImage(step, camera.key, rgb, is_of_video=video.is_lossy)
 
     def _video(self, camera: DatasetCamera, file: str) -> Video:
         opened = self._open.pop(camera.key, None)

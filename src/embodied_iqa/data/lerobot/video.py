@@ -45,6 +45,9 @@ class Video:
         width_px: Of every frame.
         height_px: Likewise.
 
+    Attributes:
+        is_lossy: Whether its codec may lose detail.
+
     Raises:
         InputError: The file is missing, not MP4, damaged, or of another size.
         MissingDependencyError: PyAV is not installed.
@@ -63,6 +66,7 @@ class Video:
         except InputError:
             self.close()
             raise
+        self.is_lossy = bool(self._stream.codec_context.codec.lossy)
         self._frames: Iterator[Any] = iter(())
         self._frame: Any = None
         self._at_s = -1.0

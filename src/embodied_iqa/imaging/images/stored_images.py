@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
@@ -13,6 +14,14 @@ from numpy.typing import NDArray
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.imaging.images.codecs import is_jpeg_file, read_image
 from embodied_iqa.imaging.images.frame import View
+
+
+class Coding(StrEnum):
+    """How an image was stored: a lossy coding leaves traces in its pixels."""
+
+    LOSSLESS = "lossless"
+    JPEG = "JPEG"
+    VIDEO = "video"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,6 +36,7 @@ class StoredImage:
         source: The file, or the pixels, ``(H, W, 3)`` uint8, red first, read-only.
         task: What the robot was asked to do, in words; None where the source does not say.
         was_jpeg: Whether the pixels were decoded from a JPEG; of a file `is_jpeg` looks at its content.
+        was_video: Whether they were decoded from a video that a lossy codec wrote.
     """
 
     name: str
@@ -36,6 +46,7 @@ class StoredImage:
     source: Path | NDArray[np.uint8]
     task: str | None = None
     was_jpeg: bool = False
+    was_video: bool = False
 
     @property
     def rgb(self) -> NDArray[np.uint8]:
@@ -54,6 +65,17 @@ class StoredImage:
             InputError: The file cannot be read.
         """
         return is_jpeg_file(self.source) if isinstance(self.source, Path) else self.was_jpeg
+
+    @property
+    def coding(self) -> Coding:
+        """How it was stored.
+
+        Raises:
+            InputError: The file cannot be read.
+        """
+        if self.was_video:
+            return Coding.VIDEO
+        return Coding.JPEG if self.is_jpeg else Coding.LOSSLESS
 
 
 @dataclass(frozen=True, slots=True)

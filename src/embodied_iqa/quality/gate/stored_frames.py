@@ -14,7 +14,7 @@ from embodied_iqa.data.database.clean_frames import open_clean
 from embodied_iqa.data.frames.cameras import cameras_of, topics_not_read
 from embodied_iqa.data.frames.image_folder import FolderFrames
 from embodied_iqa.imaging.images.frame import View
-from embodied_iqa.imaging.images.stored_images import UnreadableImage
+from embodied_iqa.imaging.images.stored_images import Coding, UnreadableImage
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,14 +26,14 @@ class StoredFrame:
         name: The file's name, topic and stamp, or camera, episode and step.
         stamp_ns: When it was taken, on the clock of its source; None where that is not known.
         rgb: ``(H, W, 3)`` uint8, red first. Read-only.
-        is_jpeg: Whether it is a JPEG by its content: a file, or what a recording or data set holds.
+        coding: How it was stored, by its content: a file, or what a recording or data set holds.
     """
 
     view: View
     name: str
     stamp_ns: int | None
     rgb: NDArray[np.uint8]
-    is_jpeg: bool = False
+    coding: Coding = Coding.LOSSLESS
 
 
 class CameraFrames:
@@ -94,8 +94,8 @@ class CameraFrames:
                 self.unreadable.append(image)
                 continue
             try:
-                rgb, is_jpeg = image.rgb, image.is_jpeg
+                rgb, coding = image.rgb, image.coding
             except InputError as error:
                 self.unreadable.append(UnreadableImage(image.name, error))
                 continue
-            yield StoredFrame(self._cameras[image.topic], image.title, image.stamp_ns, rgb, is_jpeg)
+            yield StoredFrame(self._cameras[image.topic], image.title, image.stamp_ns, rgb, coding)

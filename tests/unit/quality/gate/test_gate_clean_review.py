@@ -16,6 +16,7 @@ from embodied_iqa.cli.gate.clean_report import CleanGroup, reports
 from embodied_iqa.cli.main import main
 from embodied_iqa.imaging.distortions import distort
 from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.imaging.images.stored_images import Coding
 from embodied_iqa.quality.gate.bounds import Bounds
 from embodied_iqa.quality.gate.calibration import Margins, calibrate
 from embodied_iqa.quality.gate.clean_review import WORST, review, suggested
@@ -151,7 +152,7 @@ def test_clean_images_that_change_meanwhile_are_one_line(tmp_path: Path) -> None
     statistics = [measure(image) for image in images]
     group = CleanGroup([str(index) for index in range(63)], statistics)
     made = [(calibrate(View.TOP, statistics, "test"), group)]
-    fewer = [(View.TOP, str(index), image, False) for index, image in enumerate(images[:-1])]
+    fewer = [(View.TOP, str(index), image, Coding.LOSSLESS) for index, image in enumerate(images[:-1])]
     with pytest.raises(InputError, match="clean images changed"):
         reports(made, fewer, tmp_path / "worst", Margins())
     assert not (tmp_path / "worst").exists()
