@@ -9,7 +9,7 @@ import sys
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Final
 
-from embodied_iqa.base.lazy import load
+from embodied_iqa.base.lazy import importing
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,9 +22,10 @@ _FILE_WIDTH: Final = 200
 
 def console() -> Console:
     """Return a console as wide as the terminal or COLUMNS; in a file or pipe wide enough for every table."""
+    with importing("rich"):  # not of the light install
+        from rich.console import Console
     is_known = sys.stdout.isatty() or "COLUMNS" in os.environ
-    made: Console = load("rich.console:Console")(width=None if is_known else _FILE_WIDTH, emoji=False)
-    return made
+    return Console(width=None if is_known else _FILE_WIDTH, emoji=False)
 
 
 def breakable(words: str) -> str:
@@ -47,8 +48,11 @@ def table_of(*headings: str, title: str | None = None, right: Collection[str] = 
         title: Printed above.
         right: Headings of columns of numbers.
     """
-    escape = load("rich.markup:escape")
-    table: FittingTable = load("embodied_iqa.cli.fitting_table:FittingTable")(
+    with importing("rich"):
+        from rich.markup import escape
+
+        from embodied_iqa.cli.fitting_table import FittingTable
+    table = FittingTable(
         title=None if title is None else escape(title),
         title_justify="left",
         header_style="bold",

@@ -217,7 +217,7 @@ def _attended(state: TrialState, done: AskPerson | ReturnToStart | CheckStart, r
         return _answered_by_person(state, done, reply)
     if isinstance(done, CheckStart) and reply.ok and not reply.stopped:
         return _reset(state)
-    if _is_away(state, done, reply):
+    if state.goes_back(done, reply):
         return _to_start(state, reply.stopped or reply.message)
     away = "the arm is not back at its start: " if isinstance(done, AskPerson) else ""
     problem = "" if reply.ok else f"{away}{reply.message}"
@@ -226,16 +226,6 @@ def _attended(state: TrialState, done: AskPerson | ReturnToStart | CheckStart, r
     if problem:
         state = replace(state, remarks=(*state.remarks, problem))
     return _enter(state, Stage.CLOSE, CloseRecording())
-
-
-def _is_away(state: TrialState, done: AskPerson | ReturnToStart | CheckStart, reply: Reply) -> bool:
-    """Return whether a person is to be asked whether the way is free, so that the arm may go back."""
-    if reply.ok or isinstance(done, AskPerson):
-        return False
-    is_left = state.run_index < state.plan.run_count
-    if isinstance(done, ReturnToStart):
-        return bool(reply.stopped) or is_left
-    return state.run_index > 0 and not reply.stopped  # the first run starts where the arm is
 
 
 def _answered_by_person(state: TrialState, done: AskPerson, reply: Reply) -> Step:

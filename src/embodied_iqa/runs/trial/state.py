@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from embodied_iqa.runs.trial.protocol import Command, RunResult, Stage, TrialPlan, WorldSeen
+from embodied_iqa.runs.trial.protocol import (
+    CheckStart,
+    Command,
+    Reply,
+    ReturnToStart,
+    RunResult,
+    Stage,
+    TrialPlan,
+    WorldSeen,
+)
 from embodied_iqa.world.protocols import ChunkStatus
 
 
@@ -85,6 +94,15 @@ class TrialState:
     def is_executing(self) -> bool:
         """Whether the policy may move the arm."""
         return self.stage is Stage.EXECUTE and not self.pending
+
+    def goes_back(self, done: Command, reply: Reply) -> bool:
+        """Return whether a person is asked whether the way is free, so that a real arm may go back."""
+        if reply.ok:
+            return False
+        if isinstance(done, ReturnToStart):
+            return bool(reply.stopped) or self.run_index < self.plan.run_count
+        # the first run starts where the arm is
+        return isinstance(done, CheckStart) and self.run_index > 0 and not reply.stopped
 
     def without_run(self) -> TrialState:
         """Return the state between two runs, or before another start of the same one."""

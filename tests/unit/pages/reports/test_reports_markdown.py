@@ -78,7 +78,7 @@ def test_the_last_line_says_what_wrote_the_numbers(
 ) -> None:
     monkeypatch.setattr(origin, "source_checkout", lambda: tmp_path)
     monkeypatch.setattr(origin, "commit_and_date", lambda **_: commit)
-    file, outside = tmp_path / "docs/results/details/page.md", tmp_path / "page.md"
+    file, outside = tmp_path / "docs/results/details" / "page.md", tmp_path / "page.md"
     file.parent.mkdir(parents=True)
     cited = f"{expected} [How to cite](../../README.md#how-to-cite)."
     assert (origin_line(file), origin_line(outside)) == (cited, expected)

@@ -88,7 +88,7 @@ def test_the_commit_is_named_with_its_changes(tmp_path: Path, monkeypatch: pytes
     assert run_folder.git_hash() == commit
     date = git("show", "-s", "--format=%ad", "--date=short")
     (tmp_path / "docs/results").mkdir(parents=True)
-    (tmp_path / "docs/results/page.md").touch()
+    (tmp_path / "docs/results" / "page.md").touch()
     assert run_folder.commit_and_date("docs/results") == (commit[:8], date)
     (tmp_path / "new.txt").touch()
     assert run_folder.git_hash() == f"{commit}+changes"
