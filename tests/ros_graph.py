@@ -135,6 +135,17 @@ class RosGraph:
         )
         return publisher
 
+    def close_publisher(self, publisher: Any) -> None:
+        """Destroy a publisher in the thread that spins: a wait set that another one builds would fail."""
+        gone = threading.Event()
+
+        def destroy() -> None:
+            self.node.destroy_publisher(publisher)
+            gone.set()
+
+        self._spin.post(destroy)
+        assert gone.wait(COMPLETION_S), "the thread that spins has ended"
+
     def call(self, kind: type, name: str, **request: Any) -> Any:
         return self.ask(self._client(kind, name), kind.Request(**request))
 

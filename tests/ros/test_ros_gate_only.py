@@ -228,7 +228,7 @@ def test_diagnostics_warn_of_an_inactive_gate_and_of_a_second_one(stack: Stack) 
     second = stack.graph.node.create_publisher(GateLease, f"{GATE}/lease", STATE)
     words = f"2 publishers of {GATE}/lease: expected one gate"
     stack.graph.wait(lambda: warned(words), "a warning: a second gate")
-    stack.graph.node.destroy_publisher(second)
+    stack.graph.close_publisher(second)
 
 
 def test_diagnostics_name_the_gate_and_count(stack: Stack) -> None:

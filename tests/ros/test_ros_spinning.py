@@ -8,9 +8,12 @@ from functools import partial
 
 import pytest
 import rclpy
+from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.context import Context
+from rclpy.exceptions import InvalidHandle
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
+from rclpy.waitable import NumberOfEntities, Waitable
 from std_msgs.msg import Empty
 
 from embodied_iqa.live.ros.spinning import SpinThread, ThreadedExecutor
@@ -61,6 +64,43 @@ def test_an_error_of_a_callback_is_raised_by_the_spinning_thread(node: Node) -> 
     with pytest.raises(ZeroDivisionError, match="a bug"):
         spin()
     executor.shutdown(timeout_sec=PATIENCE_S)
+
+
+class ClosedMeanwhile(Waitable):
+    """What a wait set finds of a topic that a callback closes while the set is made."""
+
+    def __init__(self) -> None:
+        super().__init__(ReentrantCallbackGroup())
+        self.seen = 0
+
+    def __enter__(self) -> None:
+        """Be in use."""
+
+    def __exit__(self, *_: object) -> None:
+        """Be in use no more."""
+
+    def get_num_entities(self) -> NumberOfEntities:
+        return NumberOfEntities()
+
+    def add_to_wait_set(self, wait_set: object) -> None:
+        self.seen += 1
+        if self.seen == 1:
+            raise InvalidHandle("cannot use Destroyable because destruction was requested")
+
+    def is_ready(self, wait_set: object) -> bool:
+        return False
+
+
+def test_a_topic_that_a_callback_closes_meanwhile_does_not_end_the_node(node: Node) -> None:
+    executor, called, closed = ThreadedExecutor(2, context=node.context), threading.Event(), ClosedMeanwhile()
+    executor.add_node(node)
+    node.add_waitable(closed)
+    executor.spin_once(timeout_sec=0.0)
+    assert closed.seen == 1
+    node.create_guard_condition(called.set).trigger()
+    while not called.is_set():
+        executor.spin_once(timeout_sec=0.1)
+    assert executor.shutdown(timeout_sec=PATIENCE_S)
 
 
 def test_posted_actions_run_in_their_order(node: Node) -> None:

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable
 
 from rclpy.context import Context
+from rclpy.exceptions import InvalidHandle
 from rclpy.executors import (
     Executor,
     ExternalShutdownException,
@@ -53,6 +54,8 @@ class ThreadedExecutor(Executor):
         try:
             task, _entity, _node = self.wait_for_ready_callbacks(timeout_sec)
         except (ExternalShutdownException, ShutdownException, TimeoutException):
+            return
+        except InvalidHandle:  # a callback has closed a topic meanwhile: the next wait set is without it
             return
         with self._idle:
             self._unfinished += 1

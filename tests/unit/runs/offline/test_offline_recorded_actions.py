@@ -22,6 +22,7 @@ from embodied_iqa.data.frames.action_rows import DatasetActions
 from embodied_iqa.data.lerobot.dataset import LeRobotDataset
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.models.scoring.constants import SubjectConstants, load_constants
+from embodied_iqa.models.subjects.reference import parse_vla
 from embodied_iqa.runs.graph import session_results
 from embodied_iqa.runs.offline.recorded_actions import RecordedActions
 from embodied_iqa.world.libero.suite_world import native_state_of
@@ -79,7 +80,7 @@ def _policy(monkeypatch: pytest.MonkeyPatch) -> None:
     constants = SubjectConstants("pixel-vla", "1", "for this test", 1, d_max_m=SCALE_M)
     for module in (rescoring_frames, session_results):
         monkeypatch.setattr(module, "constants_of", lambda *_of: constants)
-    monkeypatch.setattr(rescoring_frames, "parse_vla", str)
+    monkeypatch.setattr(rescoring_frames, "parse_vla", lambda _name: parse_vla("openpi://127.0.0.1:1"))
     monkeypatch.setattr(rescoring_frames, "make_vla", lambda _name, _options: Follows(CLEAN))
 
 
