@@ -76,5 +76,5 @@ class DatasetFrames:
                 continue
             step = found.step
             stamp_ns = starts_ns[step.episode] + step.stamp_ns
-            name, kind = found.name, (found.is_jpeg, found.is_of_video)
-            yield StoredImage(name, name, found.key, stamp_ns, found.rgb, step.task, *kind)
+            name = found.name
+            yield StoredImage(name, name, found.key, stamp_ns, found.rgb, step.task, found.coding)

@@ -17,7 +17,7 @@ from embodied_iqa.data.recording.recorded import RecordedMessage
 from embodied_iqa.data.recording.robot_states import check_type
 from embodied_iqa.data.recording.trial_reading import METADATA, was_simulated
 from embodied_iqa.imaging.images.frame import View, topic_of_view, view_of_topic
-from embodied_iqa.imaging.images.stored_images import StoredImage, UnreadableImage, chosen_topics
+from embodied_iqa.imaging.images.stored_images import Coding, StoredImage, UnreadableImage, chosen_topics
 from embodied_iqa.world.tasks.sentence import check_sentence
 
 _COMPRESSED: Final = "/compressed"
@@ -111,7 +111,8 @@ class RecordingFrames:
                 stamps[name] += 1
                 number = f"_{stamps[name]}" if stamps[name] > 1 else ""
                 title = f"{topic} {stamp_ns}"
-                yield StoredImage(name + number, title, topic, stamp_ns, image.rgb, task, image.is_jpeg)
+                coding = Coding.JPEG if image.is_jpeg else Coding.LOSSLESS
+                yield StoredImage(name + number, title, topic, stamp_ns, image.rgb, task, coding)
 
     def tasks(self, _topics: Sequence[str] = ()) -> tuple[str, ...]:
         """Return the instructions of the task topic; a damaged one is left out, as are its images."""

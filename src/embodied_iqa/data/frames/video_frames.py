@@ -16,7 +16,7 @@ from embodied_iqa.base.lazy import INSTALL_DATA, load
 from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.data.lerobot.video import decode_strictly
 from embodied_iqa.imaging.images.frame import View
-from embodied_iqa.imaging.images.stored_images import StoredImage, UnreadableImage
+from embodied_iqa.imaging.images.stored_images import Coding, StoredImage, UnreadableImage
 
 _FORMATS: Final = {
     ".mp4": "mp4",
@@ -62,7 +62,7 @@ class VideoFrames:
         with self._opened() as (container, stream):
             self.rate_hz = float(stream.average_rate) if stream.average_rate else None
             self.codec, self.size_px = str(stream.codec.canonical_name), (stream.width, stream.height)
-            self._is_lossy = bool(stream.codec_context.codec.lossy)
+            self._coding = Coding.VIDEO if stream.codec_context.codec.lossy else Coding.LOSSLESS
             # what the header says may be missing or wrong; packets are counted without decoding them
             frames = sum(packet.size > 0 for packet in container.demux(stream))
             self._stated_s = _stated_s(container, stream)
@@ -101,7 +101,7 @@ class VideoFrames:
                 if first_ns is None:
                     first_ns = time_ns
                 stamp_ns = None if time_ns is None or first_ns is None else time_ns - first_ns
-                yield StoredImage(name, name, "", stamp_ns, _upright(found), was_video=self._is_lossy)
+                yield StoredImage(name, name, "", stamp_ns, _upright(found), decoded_from=self._coding)
         if last_s is not None and self._stated_s is not None and last_s + _CUT_S < self._stated_s:
             fault = (
                 f"{self.path} was cut short: its last frame is at {last_s:.3f} s of {self._stated_s:.3f} s"

@@ -20,7 +20,7 @@ from embodied_iqa.data.lerobot.video import Video
 from embodied_iqa.imaging.images.codecs import decode_rgb, is_jpeg_file, read_image
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.imaging.images.header_size import is_jpeg
-from embodied_iqa.imaging.images.stored_images import UnreadableImage
+from embodied_iqa.imaging.images.stored_images import Coding, UnreadableImage
 
 _IMAGE_FILES: Final = (
     "images/{key}/episode_{episode:06d}/frame_{step:06d}.png",
@@ -37,15 +37,13 @@ class DatasetImage:
         step: The step, with task, state and action.
         key: The camera's key.
         rgb: ``(H, W, 3)`` uint8, red first. Read-only.
-        is_jpeg: Whether it is stored as a JPEG, by its content.
-        is_of_video: Whether it is a frame of a video that a lossy codec wrote.
+        coding: How it is stored, by its content.
     """
 
     step: Step
     key: str
     rgb: NDArray[np.uint8]
-    is_jpeg: bool = False
-    is_of_video: bool = False
+    coding: Coding = Coding.LOSSLESS
 
     @property
     def name(self) -> str:
@@ -225,7 +223,7 @@ class LeRobotDataset:
             size, got = f"{camera.width_px}x{camera.height_px}", f"{width_px}x{height_px}"
             wrong = InputError(f"the image of {place} has another size", expected=size, got=got)
             return UnreadableImage(place, wrong, image_name(camera.key, step))
-        return DatasetImage(step, camera.key, rgb, was_jpeg)
+        return DatasetImage(step, camera.key, rgb, Coding.JPEG if was_jpeg else Coding.LOSSLESS)
 
     def _decoded(
         self, camera: DatasetCamera, step: Step, cell: Any, place: str
@@ -278,7 +276,7 @@ class _Videos:
         except InputError as error:
             self._lost.add((camera.key, episode.index))
             return UnreadableImage(f"{camera.key}, episode {episode.index} from step {step.index}", error)
-        return DatasetImage(step, camera.key, rgb, is_of_video=video.is_lossy)
+        return DatasetImage(step, camera.key, rgb, Coding.VIDEO if video.is_lossy else Coding.LOSSLESS)
 
     def _video(self, camera: DatasetCamera, file: str) -> Video:
         opened = self._open.pop(camera.key, None)

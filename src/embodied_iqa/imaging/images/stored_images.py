@@ -35,8 +35,7 @@ class StoredImage:
         stamp_ns: When it was taken, on the clock of its source; None where that is not known, as of a file.
         source: The file, or the pixels, ``(H, W, 3)`` uint8, red first, read-only.
         task: What the robot was asked to do, in words; None where the source does not say.
-        was_jpeg: Whether the pixels were decoded from a JPEG; of a file `is_jpeg` looks at its content.
-        was_video: Whether they were decoded from a video that a lossy codec wrote.
+        decoded_from: How the pixels were stored; of a file `coding` looks at its content.
     """
 
     name: str
@@ -45,8 +44,7 @@ class StoredImage:
     stamp_ns: int | None
     source: Path | NDArray[np.uint8]
     task: str | None = None
-    was_jpeg: bool = False
-    was_video: bool = False
+    decoded_from: Coding = Coding.LOSSLESS
 
     @property
     def rgb(self) -> NDArray[np.uint8]:
@@ -58,24 +56,15 @@ class StoredImage:
         return read_image(self.source) if isinstance(self.source, Path) else self.source
 
     @property
-    def is_jpeg(self) -> bool:
-        """Whether it is a JPEG by its content: a file, or what a recording or data set holds.
-
-        Raises:
-            InputError: The file cannot be read.
-        """
-        return is_jpeg_file(self.source) if isinstance(self.source, Path) else self.was_jpeg
-
-    @property
     def coding(self) -> Coding:
-        """How it was stored.
+        """How it was stored, by its content: a file, or what a recording or data set holds.
 
         Raises:
             InputError: The file cannot be read.
         """
-        if self.was_video:
-            return Coding.VIDEO
-        return Coding.JPEG if self.is_jpeg else Coding.LOSSLESS
+        if isinstance(self.source, Path):
+            return Coding.JPEG if is_jpeg_file(self.source) else Coding.LOSSLESS
+        return self.decoded_from
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,8 +25,8 @@ class CameraLog:
         begun_ns: Now, on any clock that never goes back; that of all times here.
         warn: Receives the line of a hold that begins, and once that leases are shorter than the period.
         tell: Receives the line of a hold that ends.
-        setting: Name of the duration of a lease, for whoever has to change it.
-        stops_time: Time may stand still, as in a simulation: a pause without an image is no hold.
+        setting: Name of the duration of a lease, as the user sets it.
+        stops_time: Time may stand still, as in a simulation: a pause of the images does not count as a hold.
     """
 
     def __init__(

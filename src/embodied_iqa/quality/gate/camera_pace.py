@@ -30,7 +30,7 @@ class CameraPace:
     Args:
         view: The camera.
         lease: Times of its leases.
-        setting: Name of the duration of a lease, for whoever has to change it.
+        setting: Name of the duration of a lease, as the user sets it.
     """
 
     def __init__(self, view: View, lease: LeaseOptions, setting: str) -> None:

@@ -123,7 +123,8 @@ def test_a_data_set_says_which_of_its_images_are_jpeg(
     beside: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def kinds(path: Path) -> Sequence[bool]:
-        return [image.is_jpeg for image in open_frames(path).images() if isinstance(image, StoredImage)]
+        images = open_frames(path).images()
+        return [image.coding is Coding.JPEG for image in images if isinstance(image, StoredImage)]
 
     layout = Layout("v3.0", beside=beside)
     raw = kinds(write_dataset(tmp_path / "raw", layout))
