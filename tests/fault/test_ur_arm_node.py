@@ -243,9 +243,9 @@ def test_a_trial_does_not_arm_after_a_stop_until_a_person_answers_after_its_rele
     since = len(cell.statuses)
     cell.robot.throw("emergency-stop")
     cell.await_state(messages.ArmStatus.STATE_STOPPED, since)
-    trial.until_fault("emergency stop is pressed")
+    trial.until_fault("the robot made an emergency stop")
     stopped = trial.do(protocol.Rearm(0)).stopped
-    assert re.search("emergency stop is pressed", stopped)
+    assert re.search("the robot made an emergency stop", stopped)
     assert trial.answer(stopped).stopped == stopped, "it is still pressed"
     cell.robot.throw("restore")
     trial.until_fault("")

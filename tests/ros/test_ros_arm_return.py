@@ -21,6 +21,7 @@ from embodied_iqa.live.ros.calls import NoResponseError
 from embodied_iqa.live.ros.conversion import header_of, pose_of
 from embodied_iqa.live.ros.goals import goal_of
 from embodied_iqa.live.ros.trial_commands import TrialCommands
+from embodied_iqa.live.ros.trial_watch import TrialWatch
 from embodied_iqa.runs.trial.protocol import (
     AskPerson,
     CheckArm,
@@ -282,7 +283,7 @@ def test_an_interrupted_return_does_not_arm() -> None:
     assert bench.done == [StopArm]
 
 
-PRESSED = "the emergency stop is pressed (robot emergency stopped)"
+PRESSED = "the robot made an emergency stop (robot emergency stopped)"
 
 
 class RealArm:
@@ -461,3 +462,36 @@ def test_a_fault_that_has_passed_is_no_cause() -> None:
     for level in (DiagnosticStatus.ERROR, DiagnosticStatus.OK):
         bench.report(DiagnosticStatus(name="arm_node", level=level, message="its inputs are in use"))
     assert bench.arm.check(0) == "the arm's pose is not known"
+
+
+def test_the_first_question_says_where_the_runs_will_begin_and_whether_the_trial_before_did() -> None:
+    """After a way back that did not end, the arm stands elsewhere: the answer would make that the start."""
+    bench = Bench(passes=True, leaves=lambda _wires: True)
+    commands = TrialCommands.__new__(TrialCommands)
+    commands._return = bench.arm
+    first = AskPerson(Stage.PREPARE, 0)
+    assert "now the tool at x -0.450, y 0.100, z 0.300 m in base" in commands.place_at(first)
+    assert "before" not in commands.place_at(first)
+    assert bench.arm.check(0) == ""
+    assert "before" not in commands.place_at(first)
+    bench.put(-0.40)
+    assert "the tool is 50 mm and 0.0 degrees from the start of that trial" in commands.place_at(first)
+    others = [AskPerson(Stage.PREPARE, 1), AskPerson(Stage.JUDGE, 0), AskPerson(Stage.RECOVER, 0)]
+    assert [commands.place_at(asked) for asked in others] == ["", "", ""]
+
+
+def test_a_way_back_is_reported_again_after_the_question_about_it() -> None:
+    """Its stage is the one before the question, too: the arm moved while the bar named the question."""
+    told: list[int] = []
+    watch = TrialWatch.__new__(TrialWatch)
+    watch.stage, watch._said, watch._run_index = Stage.SETTLE, "", 0
+    handle = SimpleNamespace(
+        publish_feedback=lambda feedback: told.append(feedback.stage),
+        request=SimpleNamespace(distortions=[]),
+    )
+    watch._handle = handle  # type: ignore[assignment]
+    back = SimpleNamespace(stage=Stage.RESET, ending="", run_index=1)
+    watch.show(back)  # type: ignore[arg-type]
+    watch.ask(AskPerson(Stage.RECOVER, 0, "not there within 30 s"), "")
+    watch.show(back)  # type: ignore[arg-type]
+    assert told == [Stage.RESET, Stage.RECOVER, Stage.RESET]

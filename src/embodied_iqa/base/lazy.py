@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,6 +30,11 @@ OF_ALL: Final = OF_DATA | {"python_multipart", "rtde_control", "ruckig", "starle
 """Modules of requirements/core.txt that the light install lacks."""
 
 _PACKAGE = __name__.partition(".")[0]
+
+
+def has_module(name: str) -> bool:
+    """Return whether a module is installed, without importing it."""
+    return importlib.util.find_spec(name) is not None
 
 
 def load(target: str, install: str = "") -> Any:

@@ -9,6 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from embodied_iqa import __version__
+from embodied_iqa.base.lazy import has_module
+from embodied_iqa.base.resources import source_checkout
 from embodied_iqa.cli.checks import hardware, machine, python, ros
 from embodied_iqa.cli.checks.finding import Check, Finding, Status
 
@@ -50,14 +52,14 @@ _MARKS = {Status.OK: "[green]ok[/]", Status.MISSING: "[yellow]missing[/]", Statu
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    use = f"what the exit code is for (default {_TRIAL})"
-    parser.add_argument("--for", dest="use", choices=[*USES], default=_TRIAL, help=use)
+    use = f"what the exit code is for (default {_TRIAL}, or {_GATE} where a package without ROS is installed)"
+    parser.add_argument("--for", dest="use", choices=[*USES], help=use)
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Check the machine; return 0 if everything works that the simulated trial, or another use, needs."""
-    use: str = arguments.use
+    use: str = arguments.use or usual_use()
     findings = examine(use)
     whole = not any(finding.stops for _, finding in findings)
     if arguments.json:
@@ -65,6 +67,11 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         _print(findings, _verdict(findings, use, whole=whole), whole=whole)
     return 0 if whole else 1
+
+
+def usual_use() -> str:
+    """Return what this installation is for: a wheel beside which there is no ROS runs no trial."""
+    return _TRIAL if has_module("rclpy") or source_checkout() is not None else _GATE
 
 
 def examine(use: str = _TRIAL) -> list[tuple[str, Finding]]:
@@ -109,6 +116,8 @@ def _verdict(findings: list[tuple[str, Finding]], use: str, *, whole: bool) -> s
         return f"{works}{USES[use]} cannot run yet: {', '.join(names)}"
     remark = f" ({optional} optional findings)" if optional else ""
     then = ": embodied-iqa trial" if use == _TRIAL else ""
+    if use == _GATE:
+        then = "; for another use: doctor --for trial"
     return f"everything that {USES[use]} needs works{remark}{then}"
 
 

@@ -59,7 +59,7 @@ _STAGES: Final = {
     Stage.CLOSE: "closing",
     Stage.PREPARE: "preparing",
     Stage.JUDGE: "judging",
-    Stage.RECOVER: "stopped",
+    Stage.RECOVER: "before the way back",
 }
 _RETURNING: Final = "returning to the start"
 _BEFORE_A_RUN: Final = frozenset({Stage.OPEN, Stage.PREPARE, Stage.CLOSE})

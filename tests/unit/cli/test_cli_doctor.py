@@ -308,6 +308,17 @@ def test_the_exit_code_is_of_what_the_use_needs(
     assert [one["required"] for one in data["checks"] if one["name"] == broken] == [code == 1]
 
 
+@pytest.mark.parametrize(
+    ("has_ros", "checkout", "use"), [(True, False, "trial"), (False, True, "trial"), (False, False, "gate")]
+)
+def test_a_wheel_without_ros_is_for_the_gate(
+    has_ros: bool, checkout: bool, use: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(doctor, "has_module", lambda _name: has_ros)
+    monkeypatch.setattr(doctor, "source_checkout", lambda: tmp_path if checkout else None)
+    assert doctor.usual_use() == use
+
+
 def test_a_use_that_is_not_known_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", "--for", "gaet"]) == 2
     said = capsys.readouterr().err

@@ -77,6 +77,15 @@ def test_training_ends_with_a_card_a_test_and_a_metric(
     assert "holds another plan: seed is 0 there, 1 asked" in capsys.readouterr().err
 
 
+def test_a_short_training_ends_after_its_epochs(
+    database: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "metric"
+    words = ["metrics", "train", "embodied-nr", str(database), "--target", "rotation", "--epochs", "2"]
+    assert main([*words, "--out", str(out), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["training"]["epochs"] == 2
+
+
 @pytest.mark.parametrize(
     ("change", "line"),
     [

@@ -48,6 +48,21 @@ def distance_to_start(start: StartPose, T_base_tool: Array, gripper: float) -> s
     return ""
 
 
+def start_in_words(T_base_tool: Array, gripper: float, before: StartPose | None) -> str:
+    """Describe the place in which the runs of a trial will begin and end.
+
+    Args:
+        T_base_tool: ``(4, 4)``, present pose of the tool (m).
+        gripper: Gripper in [0, 1].
+        before: The start of the trial before; None where that is not known.
+    """
+    x_m, y_m, z_m = T_base_tool[:3, 3]
+    at = f"the tool at x {x_m:.3f}, y {y_m:.3f}, z {z_m:.3f} m in base, the gripper at {gripper:.2f}"
+    words = f"Every run begins and ends where the arm stands when you answer; now {at}."
+    apart = "" if before is None else distance_to_start(before, T_base_tool, gripper)
+    return f"{words}\nThe trial before began elsewhere: {apart} of that trial." if apart else words
+
+
 def way_back(start: StartPose, T_base_tool: Array, limits: ArmLimits) -> Array:
     """Return the increments to the start: the gripper first, then up, over and turned, down.
 

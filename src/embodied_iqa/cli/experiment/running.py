@@ -61,6 +61,7 @@ _NO_RESULT: Final = {
     ("vla_node", "subject"),
     ("vla_node", "simulated"),
     ("trial_node", "has_vlm"),
+    ("trial_node", "return_limit_s"),
     ("vla_node", "arm_model"),
     ("sim_node", "arm_model"),
     ("camera_node", "arm_model"),
@@ -261,10 +262,10 @@ def _resolved(
         policies=subjects,
         namespace=parse_namespace(arguments.namespace),
     )
-    if graph.arm_node.robot.is_real and not (arguments.ros and arguments.gate):
-        raise UsageError(
-            "an experiment on a real arm", expected="--ros and --gate", got="one of them is missing"
-        )
+    needed = {"--ros": arguments.ros, "--gate": arguments.gate}
+    if graph.arm_node.robot.is_real and (missing := [name for name, given in needed.items() if not given]):
+        asked = " and ".join(missing)
+        raise UsageError("an experiment on a real arm", expected=asked, got=f"no {' and no '.join(missing)}")
     none = replace(graph.vlm_node, subject=parse_optional_vlm("none"))
     check_graph(graph if arguments.vlm or arguments.ros else replace(graph, vlm_node=none))
     return graph

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from typing import Final
 
 from embodied_iqa.arm.verdict import Verdict
 from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.base.lazy import has_module
 from embodied_iqa.base.progress import track
 from embodied_iqa.cli.gate.clean_report import CleanGroup, CleanReport, Named, remove_worst, reports
 from embodied_iqa.cli.gate.live_source import live_folder
@@ -226,18 +228,31 @@ def check(arguments: argparse.Namespace) -> int:
         print_json(tree)
     else:
         passing = Verdict.PASS.name.lower()
-        for result in results:
-            if len(results) > _LISTED and result.verdict == passing:
-                continue
+        listed = results if len(results) <= _LISTED else [one for one in results if one.verdict != passing]
+        for result in listed[:_LISTED]:
             print(f"{result.view:5s} {result.verdict:6s} {result.name}  {result.reason}".rstrip())
+        if len(listed) > _LISTED:
+            print(f"... and {len(listed) - _LISTED} more that do not pass: --json names each")
         print(", ".join(f"{count} {word}" for word, count in counts.items()))
         if counts[passing]:
-            next_command(*_next(arguments, file, stored, views))
+            _say_next(arguments, file, stored, views)
         elif not is_known:  # more clean images help no image that is blurred or dark
             named = [word for view in arguments.view or () for word in ("--view", view)]
             next_command("gate", "calibrate", "CLEAN_IMAGES", *named, "--out", "FILE")
     print_left_out(str(one.error) for one in stored.unreadable)
     return 1 if stored.unreadable or counts[Verdict.REJECT.name.lower()] == len(results) else 0
+
+
+def _say_next(
+    arguments: argparse.Namespace, gate: GateFile, stored: CameraFrames, checked: Sequence[View]
+) -> None:
+    """Print what uses the calibration; without ROS, that is Python or a policy server."""
+    words = _next(arguments, gate, stored, checked)
+    if has_module("rclpy"):
+        next_command(*words)
+        return
+    gate_made = f"embodied_iqa.Gate({str(arguments.calibration)!r})"
+    print(f"next: {gate_made} in Python; before a policy server: embodied-iqa gate proxy", file=sys.stderr)
 
 
 def _next(

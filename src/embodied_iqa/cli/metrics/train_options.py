@@ -15,6 +15,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     metric = "embodied-nr or embodied-fr [:SUBJECT+SUBJECT], cnniqa, resnet-18 or vit-small"
     add("name", metavar="NAME", help=metric)
     add("database", type=Path, metavar="DB", help="database with scores; nothing is written to it")
-    options = ("out", "target", "split", "seed", "workers", "all_views")
+    options = ("out", "target", "split", "seed", "epochs", "workers", "all_views")
     add_plan_options(parser, TrainingPlan, *options, out="DIR")
     add("--json", action="store_true", help="print the result as JSON")

@@ -35,7 +35,8 @@ from embodied_iqa.suites.miqa.training_rows import TARGET
 
 def train(arguments: argparse.Namespace) -> int:
     """Train, test on the held-out references, print the results; return the exit code."""
-    recipe, plan = recipe_by_name(arguments.name), read_plan(TrainingPlan, arguments)
+    plan = read_plan(TrainingPlan, arguments)
+    recipe = recipe_by_name(arguments.name).of_epochs(plan.epochs)
     require_torch()
     if plan.target.startswith(TARGET):
         print_card(train_on_labels(recipe, plan), plan.out, as_json=arguments.json)

@@ -75,14 +75,12 @@ def cameras_of(
         return found
     if "" in frames.topics:
         if views is None or len(views) != 1:
-            fault, available = (
-                f"{frames.path} holds images of a camera without a name",
-                map(shown_topic, frames.topics),
-            )
-            expected = (
-                "--topic, such as top=." if views is None else "--view with its name, or --topic VIEW=."
-            )
-            raise UsageError(fault, expected=expected, available=available)
+            fault = f"{frames.path} holds images of a camera without a name"
+            expected = "--topic top=. or another name" if views is None else "--view top or another name"
+            if len(frames.topics) == 1:
+                raise UsageError(fault, expected=expected)
+            available = map(shown_topic, frames.topics)
+            raise UsageError(fault, expected=f"{expected}, or --topic VIEW=TOPIC", available=available)
         return {"": views[0]}
     named, views = frames.views(), views or ()
     if not named:

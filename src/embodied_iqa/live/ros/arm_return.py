@@ -14,7 +14,7 @@ from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
-from embodied_iqa.arm.robot.homing import StartPose, distance_to_start, way_back
+from embodied_iqa.arm.robot.homing import StartPose, distance_to_start, start_in_words, way_back
 from embodied_iqa.arm.robot.limits import ArmLimits
 from embodied_iqa.arm.robot.passed_frames import PassedFrames
 from embodied_iqa.imaging.images.frame import View
@@ -136,6 +136,12 @@ class ArmReturn:
         if run_index == 0 and self._T_base_tool is not None:
             self._start = StartPose(self._T_base_tool, self._gripper)
         return self._distance()
+
+    def place(self) -> str:
+        """Return where the arm is, and whether the trial before began elsewhere; empty where unknown."""
+        if self._T_base_tool is None:
+            return ""
+        return start_in_words(self._T_base_tool, self._gripper, self._start)
 
     def interrupt(self) -> None:
         """Abort a return; the arm is stopped."""

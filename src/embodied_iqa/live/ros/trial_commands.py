@@ -51,8 +51,6 @@ if TYPE_CHECKING:
 _AGAIN_S = 0.02
 _FIRST_CONTACT_S = 6.0  # longer than a VLM waits for a frame
 _HURRY_S = 2.0
-_RETURN_S = 30.0
-"""Longest return of a real arm to its start."""
 _WAITING = {Rearm: "the arm does not arm", SetTask: "the policy does not begin"}
 """In words, what is waited for while a command is repeated."""
 
@@ -107,7 +105,7 @@ class TrialCommands:
         self._return: ArmReturn | None = None
         if config.attended:
             self._attendance = Attendance(node, config.person_limit_s, self._answered)
-            limits, limit_s = config.limits, min(config.run_limit_s, _RETURN_S)
+            limits, limit_s = config.limits, config.return_limit_s
             self._return = ArmReturn(node, limits, limit_s, self._do, watch, views=config.views)
 
     def begin(self, goal: RunTrial.Goal) -> None:
@@ -176,6 +174,11 @@ class TrialCommands:
             case _:
                 reply = Reply(command, ok=False, message=f"{type(command).__name__} needs no service")
         return reply
+
+    def place_at(self, question: AskPerson) -> str:
+        """Return where the arm stands now for the question before a first run, which begins there."""
+        is_first = question.stage is Stage.PREPARE and question.run_index == 0
+        return self._return.place() if is_first and self._return is not None else ""
 
     def subjects_problem(self, task: str) -> str:
         """Return why the subjects cannot work on the images that arrive now; empty where they can."""

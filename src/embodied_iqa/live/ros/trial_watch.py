@@ -65,9 +65,10 @@ class TrialWatch:
         """Report what the present stage waits for."""
         self._report(self.stage, self._run_index, words)
 
-    def ask(self, question: AskPerson) -> None:
-        """Report a question to the operator."""
-        self._report(question.stage, question.run_index, question.problem)
+    def ask(self, question: AskPerson, place: str) -> None:
+        """Report a question to the operator, and where the arm stands if that is where runs will begin."""
+        self.stage, self._said = question.stage, None  # the stage after it is news, also if it was the last
+        self._report(question.stage, question.run_index, "\n".join(filter(None, (question.problem, place))))
 
     def show(self, state: TrialState) -> None:
         """Report a new stage, or a new fault of the graph; stages with a question are reported with it."""

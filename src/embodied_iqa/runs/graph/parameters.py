@@ -245,6 +245,7 @@ class TrialParameters:
         reply_deadline_s: Longest wait for a service [s, real time].
         run_limit_s: Longest run [s, ROS time]. Where no source sets it, 30 s in the simulated cell and 120 s
             otherwise.
+        return_limit_s: Longest way of a real arm back to the start of a run [s, real time].
         no_motion_limit_s: Longest time without motion before a run ends, without the time that the policy
             takes to decide [s, ROS time].
         hold_limit_s: The same while the gate holds the arm: the policy decides again on new frames until the
@@ -264,6 +265,7 @@ class TrialParameters:
     start_deadline_s: float = ranged(60.0, 1.0, 3600.0)
     reply_deadline_s: float = ranged(20.0, 0.1, 3600.0)
     run_limit_s: float = ranged(30.0, 1.0, 3600.0)
+    return_limit_s: float = ranged(30.0, 1.0, 3600.0)
     no_motion_limit_s: float = ranged(3.0, 0.1, 3600.0)
     hold_limit_s: float = ranged(3.0, 0.1, 3600.0)
     settle_s: float = ranged(0.5, 0.0, 60.0)

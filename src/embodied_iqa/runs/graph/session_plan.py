@@ -125,8 +125,10 @@ class SessionPlan:
 
     @property
     def longest_run_s(self) -> float:
-        """Longest time of one run, real time, without the person's answers."""
-        return self.run_deadline_s + max(0.0, self.graph.trial_node.run_limit_s - _USUAL_RUN_S)
+        """Longest time of one run and the way back after it, real time, without the person's answers."""
+        trial = self.graph.trial_node
+        back_s = trial.return_limit_s if trial.attended else 0.0
+        return self.run_deadline_s + max(0.0, trial.run_limit_s - _USUAL_RUN_S) + back_s
 
     def deadline_s(self, folder: TaskFolder) -> float:
         """Longest time of a task with the start of its nodes, real time.

@@ -76,8 +76,7 @@ class LabelTraining:
         recipe = recipe_by_name(self.recipe)
         if self.region_layer is not None:
             recipe = with_region_layer(recipe, self.region_layer)
-        if self.epochs is not None:
-            recipe = replace(recipe, epochs=self.epochs, steps=0)
+        recipe = recipe.of_epochs(self.epochs)
         return recipe if self.images_each is None else replace(recipe, pictures_each=self.images_each)
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from database_folders import add_cameras, write_database
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.tables import rows_of, table_of, write_table
+from embodied_iqa.cli.gate import calibrating
 from embodied_iqa.cli.main import main
 from embodied_iqa.data.database.schema import REFERENCES, Reference
 from embodied_iqa.data.recording.writer import TrialWriter
@@ -80,6 +81,26 @@ def test_images_calibrate_and_are_then_judged(tmp_path: Path, capsys: pytest.Cap
     other = write(tmp_path / "other" / "top", [scene(1, 128, 96)]).parent
     assert main(["gate", "check", str(other), "--calibration", str(output)]) == 1
     assert capsys.readouterr().err == "next: embodied-iqa gate calibrate CLEAN_IMAGES --out FILE\n"
+
+
+def test_without_ros_the_next_step_is_python_and_of_many_that_fail_fifty_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clean, output = write(tmp_path / "clean", [scene(seed) for seed in range(20)]), tmp_path / "gate.yaml"
+    assert main(["gate", "calibrate", str(clean), "--view", "top", "--out", str(output)]) == 0
+    monkeypatch.setattr(calibrating, "has_module", lambda name: name != "rclpy")
+    (dark := np.zeros((64, 96, 3), np.uint8))[::2] = 3
+    tried = write(tmp_path / "tried", [scene(200), *53 * [dark]])
+    capsys.readouterr()
+    check = ["gate", "check", str(tried), "--view", "top", "--calibration", str(output)]
+    assert main(check) == 0
+    text, error = capsys.readouterr()
+    assert text.splitlines()[50:] == [
+        "... and 3 more that do not pass: --json names each",
+        "1 pass, 0 hold, 53 reject",
+    ]
+    made = f"embodied_iqa.Gate('{output}') in Python"
+    assert error == f"next: {made}; before a policy server: embodied-iqa gate proxy\n"
 
 
 @pytest.mark.parametrize("words", [["--view", "tpo"], ["--topic", "tpo=."]])
@@ -287,7 +308,7 @@ def test_a_recording_of_other_topics_needs_their_names(tmp_path: Path) -> None:
 
 
 def test_a_folder_of_one_camera_needs_its_name(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="--view"):
+    with pytest.raises(UsageError, match=r"without a name; expected --view top or another name$"):
         CameraFrames(write(tmp_path / "few", [scene(1)]), [View.TOP, View.SIDE], {})
 
 

@@ -36,7 +36,7 @@ def test_a_robot_that_is_ready_fails_nothing() -> None:
         (
             {"safety_bits": EMERGENCY},
             "arm: safety mode",
-            "the emergency stop is pressed (robot emergency stopped",
+            "the robot made an emergency stop (robot emergency stopped",
         ),
         ({"safety_bits": 1 << 4}, "arm: safety mode", "protective stop (safeguard stopped)"),
         ({"robot_mode": 3}, "arm: power and brakes", "power off"),
@@ -56,7 +56,7 @@ def test_each_fault_of_a_robot_fails_its_row(changes: dict[str, object], row: st
 
 def test_a_lost_gripper_says_the_emergency_stop_first() -> None:
     measured, _ = rows(replace(GOOD, safety_bits=EMERGENCY, gripper_problem=LOST))["gripper"]
-    assert measured.startswith("the emergency stop is pressed")
+    assert measured.startswith("the robot made an emergency stop")
     assert measured.endswith(LOST)
 
 

@@ -25,7 +25,7 @@ from embodied_iqa.runs.trial.protocol import (
 )
 from embodied_iqa.runs.trial.stop_guard import StopGuard
 
-PRESSED = "the emergency stop is pressed (robot emergency stopped)"
+PRESSED = "the robot made an emergency stop (robot emergency stopped)"
 OFF = "the robot is not running (power off): power on, release the brakes"
 ONE_RUN = replace(ATTENDED, distortions=())
 

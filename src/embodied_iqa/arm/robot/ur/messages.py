@@ -58,7 +58,7 @@ def words_of_safety(bits: int) -> str:
 def safety_stop(bits: int) -> str:
     """Return the safety stop of RTDE's safety_status_bits in words; empty without one."""
     if bits & _EMERGENCY:
-        return f"the emergency stop is pressed ({words_of_safety(bits)})"
+        return f"the robot made an emergency stop ({words_of_safety(bits)})"
     return f"the robot made a protective stop ({words_of_safety(bits)})" if bits & _PROTECTIVE else ""
 
 

@@ -195,7 +195,7 @@ class UrSession:
     def _safety_stop(self, protective: str) -> str:
         """Return the reason of a safety stop, `protective` for a protective one; empty without one."""
         if self._receive.isEmergencyStopped():
-            return "the emergency stop is pressed"
+            return "the robot made an emergency stop"
         return protective if self._receive.isProtectiveStopped() else ""
 
     def stop(self) -> None:

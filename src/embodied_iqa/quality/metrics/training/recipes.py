@@ -159,6 +159,10 @@ class MetricRecipe:
     network: ImageNetwork | None = None
     pictures_each: int = 0
 
+    def of_epochs(self, epochs: int | None) -> MetricRecipe:
+        """Return the recipe with another maximum of epochs, whatever the training set; itself for None."""
+        return self if epochs is None else replace(self, epochs=epochs, steps=0)
+
     def of_size(self, pairs: int) -> MetricRecipe:
         """Return the recipe for a training set of this size: fewer epochs if it is large."""
         if not self.steps:

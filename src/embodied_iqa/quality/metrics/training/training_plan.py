@@ -22,6 +22,7 @@ class TrainingPlan:
         split: Split by reference, 0 to 9.
         seed: Of everything random.
         workers: Processes that measure images.
+        epochs: At most (default: as in the recipe, fewer on many images).
         all_views: Also count scores for views that the subject is not made for.
     """
 
@@ -31,4 +32,5 @@ class TrainingPlan:
     split: int = ranged(0, 0, 9)
     seed: int = ranged(0, 0, MAX_SEED)
     workers: int = ranged(1, 1, math.inf)
+    epochs: int | None = ranged(None, 1, math.inf)
     all_views: bool = False

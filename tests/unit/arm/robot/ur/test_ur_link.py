@@ -59,7 +59,7 @@ def _message(clock: ManualClock, flags: UrFlags, safety: int = NORMAL) -> bytes:
     [
         (UrFlags.HALTED, NORMAL, "the robot's program ended"),
         (UrFlags.HALTED, PROTECTIVE, "the robot made a protective stop"),
-        (UrFlags(0), EMERGENCY, "the emergency stop is pressed"),
+        (UrFlags(0), EMERGENCY, "the robot made an emergency stop"),
     ],
 )
 def test_an_arm_that_stops_while_it_is_armed_says_why_at_once(
@@ -120,7 +120,7 @@ def test_a_robot_whose_arming_failed_late_is_stopped(late: str) -> None:
     ("safety", "mode", "words"),
     [
         (NORMAL, 3, "the robot is not running (power off): power on, release the brakes"),
-        (EMERGENCY, 3, "the emergency stop is pressed"),
+        (EMERGENCY, 3, "the robot made an emergency stop"),
     ],
 )
 def test_a_robot_without_power_has_a_fault_and_an_emergency_stop_is_named_first(
