@@ -15,11 +15,13 @@ from benchmark_databases import PICKY, RECIPE, SHUFFLED, STORED, TRUTH, Truth, t
 from database_folders import write_experiment
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.jobs.engine import EngineKind, EngineOptions
+from embodied_iqa.base.records import Plain
 from embodied_iqa.base.tables import write_table
 from embodied_iqa.data.database.joined_runs import join_execution
 from embodied_iqa.data.database.schema import PAIRS, SCORES
 from embodied_iqa.data.database.splits import training_references
 from embodied_iqa.data.database.store import DatabaseStore
+from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.quality.metrics.benchmark import resolving
 from embodied_iqa.quality.metrics.benchmark.benchmark_images import DatabaseImages
 from embodied_iqa.quality.metrics.benchmark.benchmark_plan import BenchmarkPlan, Target, Unseen
@@ -27,6 +29,8 @@ from embodied_iqa.quality.metrics.benchmark.benchmark_results import RESULTS, Be
 from embodied_iqa.quality.metrics.benchmark.fold_training import Training, training_jobs, training_set
 from embodied_iqa.quality.metrics.benchmark.runner import Stage, run_benchmark
 from embodied_iqa.quality.metrics.benchmark.values import finite_values
+from embodied_iqa.quality.metrics.learned.card import MetricCard, save_metric_card
+from embodied_iqa.quality.metrics.learned.inputs import InputKind
 
 PLAN = BenchmarkPlan(
     (TRUTH, SHUFFLED, "psnr", f"train:{RECIPE}"),
@@ -241,6 +245,15 @@ def test_the_version_of_a_metric_follows_its_files_not_their_place(
     assert resolving.described("trained:~/first")[1] == before[0]
     (tmp_path / "second" / "network.onnx").write_bytes(b"other")
     assert resolving.described(names[1])[1] != before[1]
+
+
+@pytest.mark.parametrize("plan", [{"seed": 7}, {"seed": 8}])
+def test_a_metric_that_was_trained_on_these_images_is_named(tmp_path: Path, plan: dict[str, Plain]) -> None:
+    card = MetricCard("own", "", InputKind.FINE, "1", (), (8, 6), (View.TOP,), "decision", 0.0, 1.0, "")
+    save_metric_card(replace(card, database={"split": 3, "plan": json.dumps(plan)}), tmp_path)
+    said = list(resolving.trained_here(["psnr", f"trained:{tmp_path}#calibrated"], {"seed": 7}))
+    named = f"trained:{tmp_path}#calibrated was trained on split 3 of a database that was made like this one"
+    assert [one.startswith(named) for one in said] == [True] * (plan["seed"] == 7)
 
 
 def test_the_version_of_a_peer_follows_its_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -11,9 +13,10 @@ from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.files import sha256_of
 from embodied_iqa.base.jobs.plan import digest_of
 from embodied_iqa.base.lazy import load
-from embodied_iqa.base.records import unstructure
+from embodied_iqa.base.records import Plain, unstructure
 from embodied_iqa.base.user_code import PREFIX, load_factory
 from embodied_iqa.quality.metrics.catalogue import close_metric, metric_by_name
+from embodied_iqa.quality.metrics.learned.card import load_metric_card
 from embodied_iqa.quality.metrics.learned.trained import model_folder
 from embodied_iqa.quality.metrics.metric import MetricInfo
 from embodied_iqa.quality.metrics.trainable import Trainable
@@ -40,6 +43,24 @@ def described(name: str) -> tuple[MetricInfo, str]:
     files = [] if place is None else _hashes(place)
     description = repr(unstructure(replace(info, name=name)))
     return info, digest_of("metric", name, __version__, description, files)
+
+
+def trained_here(names: Iterable[str], database_plan: Mapping[str, Plain]) -> Iterator[str]:
+    """Yield a sentence on each metric that was trained on a database of this plan, with part of its images.
+
+    Args:
+        names: Of metrics that are tested as they are.
+        database_plan: Of the database of the benchmark.
+    """
+    for name in names:
+        folder = model_folder(name)
+        origin = {} if folder is None else load_metric_card(folder).database
+        if origin.get("plan") == json.dumps(database_plan):
+            split = origin.get("split")
+            yield (
+                f"{name} was trained on split {split} of a database that was made like this one: only its "
+                f"values on split {split} are of held-out references"
+            )
 
 
 def _place_of(name: str) -> tuple[str, Path | None]:

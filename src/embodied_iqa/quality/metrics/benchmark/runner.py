@@ -41,7 +41,7 @@ from embodied_iqa.quality.metrics.benchmark.beside import database_hashes
 from embodied_iqa.quality.metrics.benchmark.entries import Entry
 from embodied_iqa.quality.metrics.benchmark.fold_training import training_jobs
 from embodied_iqa.quality.metrics.benchmark.folds import Fold
-from embodied_iqa.quality.metrics.benchmark.resolving import described, trainable_of
+from embodied_iqa.quality.metrics.benchmark.resolving import described, trainable_of, trained_here
 from embodied_iqa.quality.metrics.benchmark.scoring import (
     comparison_rows,
     mapped_values,
@@ -208,7 +208,11 @@ def _compare(
         tuple(differences),
         tuple(_unseen(work, entries, references)),
         tuple(_cross(store, work, entries)),
-        (*(remark for target in work.targets for remark in target.remarks()), *_undefined(scores)),
+        (
+            *(remark for target in work.targets for remark in target.remarks()),
+            *_undefined(scores),
+            *trained_here(plan.zero_shot, store.record().plan),
+        ),
         ESTIMATOR,
     )
 
