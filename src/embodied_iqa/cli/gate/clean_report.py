@@ -98,6 +98,8 @@ class CleanReport:
             elif count:
                 separate = "JPEG, video and raw images need separate calibrations"
                 lines.append(f"    {count} of {made.n_frames} from {source}: {separate}")
+        if made.tolerated:
+            lines.append(f"    tolerates {', '.join(made.tolerated)}")
         for one, file in zip(self.review.worst, self.files or [None] * len(self.review.worst), strict=True):
             shown = f"  [{file}]" if file else ""
             verdict = one.verdict.name.lower()
@@ -129,6 +131,7 @@ class CleanReport:
             "passed": self.review.passed,
             "jpeg_images": self.codings[Coding.JPEG],
             "video_images": self.codings[Coding.VIDEO],
+            "tolerated": list(made.tolerated),
             "worst": worst,
             "tolerate": _words(self.suggestion).split()[1] if self.suggestion else None,
         }

@@ -147,6 +147,15 @@ def test_the_command_lists_and_writes_the_worst(tmp_path: Path, capsys: pytest.C
         assert main([*words, "--tolerate", camera["tolerate"], "--json"]) == 0
 
 
+def test_the_report_names_what_is_tolerated() -> None:
+    statistics = [measure(image) for image in mixed(0)]
+    made = calibrate(View.TOP, statistics, "test", tolerated={"01 gaussian-blur level 2": statistics})
+    group = CleanGroup([str(index) for index in range(60)], statistics)
+    (report,) = reports([(made, group)], None, Path("worst"), Margins())
+    assert report.lines()[1:] == ["    tolerates 01 gaussian-blur level 2"]
+    assert report.values()["tolerated"] == ["01 gaussian-blur level 2"]
+
+
 def test_clean_images_that_change_meanwhile_are_one_line(tmp_path: Path) -> None:
     images = mixed(3)
     statistics = [measure(image) for image in images]
