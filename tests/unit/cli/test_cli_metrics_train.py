@@ -66,7 +66,8 @@ def test_training_ends_with_a_card_a_test_and_a_metric(
     assert main(words) == 0  # is finished: trains nothing
     shown = capsys.readouterr()
     assert f"metric: trained:{out}" in shown.out
-    (line,) = [line for line in shown.err.splitlines() if line.startswith("next: embodied-iqa ")]
+    line, compare = (one for one in shown.err.splitlines() if one.startswith("next: embodied-iqa "))
+    assert compare.endswith(f"benchmark {database} --metrics psnr,train:embodied-nr --out DIR")
     assert line.endswith(f"metrics score trained:{out} IMAGES")
     image = tmp_path / "image.png"
     Image.new("RGB", (32, 24)).save(image)

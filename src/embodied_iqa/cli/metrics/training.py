@@ -74,6 +74,8 @@ def train(arguments: argparse.Namespace) -> int:
     if not arguments.json:
         reference = ("--reference", "REFERENCES") if card.input is InputKind.DIFFERENCES else ()
         next_command("metrics", "score", f"trained:{plan.out}", "IMAGES", *reference)
+        trained_anew = f"train:{arguments.name}"
+        next_command("benchmark", plan.database, "--metrics", f"psnr,{trained_anew}", "--out", "DIR")
     return 0
 
 

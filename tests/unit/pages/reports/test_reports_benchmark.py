@@ -19,6 +19,7 @@ from embodied_iqa.base.tables import write_table
 from embodied_iqa.cli.main import main
 from embodied_iqa.data.analysis.published_results import published_metrics
 from embodied_iqa.data.database.schema import SCORES
+from embodied_iqa.pages.reports.benchmark.benchmark_report import build_page
 from embodied_iqa.pages.reports.benchmark.leaderboard import chapter
 from embodied_iqa.pages.reports.kit.figure import Dot
 from embodied_iqa.quality.metrics.benchmark.benchmark_results import RESULTS, BenchmarkResults
@@ -49,6 +50,25 @@ def test_the_page_says_which_trained_metrics_may_have_seen_what_they_are_tested_
     assert (
         "train:NAME is trained anew for each split; trained:DIR is tested as it is, also on what it" in page
     )
+
+
+def test_no_headline_names_a_metric_that_has_seen_the_references(folder: Path) -> None:
+    results = read_json(BenchmarkResults, folder / "out" / RESULTS, "the benchmark")
+    plain = build_page(results, "", "")
+    best = plain.headline.partition(" predicts")[0]
+    seen = replace(
+        results,
+        metrics=tuple(
+            replace(row, trained_on_split="0" if row.name == best else "") for row in results.metrics
+        ),
+    )
+    page = build_page(seen, "", "")
+    assert "predicts decision best" in page.headline
+    assert best not in page.headline
+    assert not any(best in tile.note for tile in page.tiles)
+    every = replace(seen, metrics=tuple(replace(row, trained_on_split="0") for row in seen.metrics))
+    assert build_page(every, "", "").headline.startswith("No metric is comparable on decision")
+    assert not build_page(every, "", "").tiles
 
 
 def test_tables_fit_in_80_columns_and_json_is_the_file(

@@ -66,16 +66,21 @@ def build_page(results: BenchmarkResults, record: str, folder: str) -> ChapterPa
 
 def _headline(results: BenchmarkResults) -> str:
     target = whole_scores(results)[0]
-    best = next(rank for rank in results.ranks if rank.target is target)
-    if best.srcc is None:
+    ranks = [rank for rank in results.ranks if rank.target is target and rank.srcc is not None]
+    if not ranks:
         return f"No metric has a defined correlation with {target}."
+    best = next((rank for rank in ranks if results.comparable(rank.metric)), None)
+    if best is None:
+        return f"No metric is comparable on {target}: each has seen these references in its training."
     ends = interval_words(best.low, best.high, best.references)
     return f"{best.metric} predicts {target} best: SRCC {number(best.srcc)} ({ends})."
 
 
 def _tiles(results: BenchmarkResults) -> Iterator[Tile]:
     for target in whole_scores(results):
-        best = results.overall()[target][0]
+        best = next((row for row in results.overall()[target] if results.comparable(row.metric)), None)
+        if best is None:
+            continue
         srcc = best.mean["srcc"]
         of_ceiling = "" if best.share is None else f"; {number(best.share)} of the noise ceiling"
         yield Tile(f"Best SRCC, {target}", number(srcc), f"{best.metric}{of_ceiling}", share(srcc, 1))

@@ -19,8 +19,8 @@ def chapter(results: BenchmarkResults) -> Chapter:
         "Which differences are certain?",
         "Difference of the mean SRCC over the splits. Paired bootstrap: the references are drawn again with "
         "replacement, the same draw for both metrics and all splits. "
-        f"A difference is certain if its 95 % interval excludes 0. Fewer than {FEWEST_REFERENCES} held-out "
-        "references have no interval.",
+        f"A difference is certain if its 95 % interval excludes 0. Fewer than {FEWEST_REFERENCES} references "
+        "that a split holds out, all splits together, have no interval.",
         "",
         tuple(_part(results, target, folded=target != whole[0]) for target in targets_of(results)),
     )

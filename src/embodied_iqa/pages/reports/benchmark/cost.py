@@ -22,7 +22,7 @@ def chapter(results: BenchmarkResults) -> Chapter:
         results.metrics,
         {
             Column("Metric"): lambda row: row.name,
-            Column("Kind"): lambda row: kind_of(row.needs, row.trained_on),
+            Column("Kind"): kind_of,
             Column("ms an image", 1, name="milliseconds"): lambda row: row.milliseconds,
             Column("MB of weights", 1, name="megabytes"): lambda row: row.megabytes,
             Column("Without a value", name="failures"): lambda row: sum(row.failures.values()),

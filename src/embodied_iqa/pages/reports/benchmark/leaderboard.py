@@ -12,7 +12,12 @@ from embodied_iqa.pages.reports.kit.formatting import interval_words, number, pl
 from embodied_iqa.pages.reports.kit.page import Chapter, Part
 from embodied_iqa.pages.reports.kit.table import Cell, Column, Table
 from embodied_iqa.quality.metrics.benchmark.benchmark_plan import Target
-from embodied_iqa.quality.metrics.benchmark.benchmark_results import BenchmarkResults, RankRow, ScoreRow
+from embodied_iqa.quality.metrics.benchmark.benchmark_results import (
+    BenchmarkResults,
+    MetricRow,
+    RankRow,
+    ScoreRow,
+)
 from embodied_iqa.quality.metrics.metric import Needs
 
 _TICK: Final = 0.5
@@ -42,7 +47,7 @@ def _figure(results: BenchmarkResults) -> LaneFigure:
     targets = whole_scores(results)
     ranks = {(rank.metric, rank.target): rank for rank in results.ranks}
     ordered = [rank.metric for rank in results.ranks if rank.target == targets[0]]
-    kinds = {row.name: kind_of(row.needs, row.trained_on) for row in results.metrics}
+    kinds = {row.name: kind_of(row) for row in results.metrics}
     lowest = min([0.0, *(rank.low for rank in ranks.values() if rank.low is not None)])
     start = _TICK * math.floor(lowest / _TICK)
     rows = tuple(
@@ -88,7 +93,7 @@ def _part(results: BenchmarkResults, target: Target) -> Part:
             Column("RMSE", 3): lambda row: row.mean["rmse"],
             Column("AUC", 3): lambda row: row.mean["auc"],
             Column("ms", 1): lambda row: info[row.metric].milliseconds,
-            Column("Kind"): lambda row: kind_of(info[row.metric].needs, info[row.metric].trained_on),
+            Column("Kind"): lambda row: kind_of(info[row.metric]),
             **{
                 Column(f"{name} spread", name=f"{name}_spread", shown=False): _spread(name)
                 for name in ("krcc", "plcc_raw", "plcc", "rmse", "auc")
@@ -106,10 +111,11 @@ def _spread(name: str) -> Callable[[ScoreRow], Cell]:
     return lambda row: row.spread[name]
 
 
-def kind_of(needs: Needs, trained_on: str) -> str:
-    """Return what a metric needs, and what it was trained on."""
-    kind = "full reference" if needs is Needs.REFERENCE else "no reference"
-    return f"{kind}, trained on {trained_on}" if trained_on else kind
+def kind_of(row: MetricRow) -> str:
+    """Return what a metric needs, what it was trained on, and that it has seen the references."""
+    kind = "full reference" if row.needs is Needs.REFERENCE else "no reference"
+    trained = f", trained on {row.trained_on}" if row.trained_on else ""
+    return f"{kind}{trained}{', has seen most of these references' if row.trained_on_split else ''}"
 
 
 _NOTE = (

@@ -33,6 +33,8 @@ class MetricRow:
         milliseconds: Median wall time of an image on one worker, on the machine of the benchmark.
         megabytes: Size of its weights.
         failures: Number of images without a value, by reason.
+        trained_on_split: Of a database that was made like this one, on which a metric that is used as it is
+            was trained; empty for none. It has seen most of the references.
     """
 
     name: str
@@ -42,6 +44,7 @@ class MetricRow:
     milliseconds: Number
     megabytes: float
     failures: dict[str, int]
+    trained_on_split: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +200,10 @@ class BenchmarkResults:
     cross: tuple[CrossRow, ...]
     remarks: tuple[str, ...]
     estimator: str = ""
+
+    def comparable(self, metric: str) -> bool:
+        """Return whether a metric was tested on references that it has not seen in its training."""
+        return not any(row.trained_on_split for row in self.metrics if row.name == metric)
 
     def overall(self) -> Mapping[Target, tuple[ScoreRow, ...]]:
         """Return the rows over all pairs by score, best metric first."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -45,22 +45,17 @@ def described(name: str) -> tuple[MetricInfo, str]:
     return info, digest_of("metric", name, __version__, description, files)
 
 
-def trained_here(names: Iterable[str], database_plan: Mapping[str, Plain]) -> Iterator[str]:
-    """Yield a sentence on each metric that was trained on a database of this plan, with part of its images.
+def trained_here(names: Iterable[str], database_plan: Mapping[str, Plain]) -> dict[str, str]:
+    """Return the metrics that were trained on a database of a plan, and on which split of it.
 
     Args:
         names: Of metrics that are tested as they are.
         database_plan: Of the database of the benchmark.
     """
-    for name in names:
-        folder = model_folder(name)
-        origin = {} if folder is None else load_metric_card(folder).database
-        if origin.get("plan") == json.dumps(database_plan):
-            split = origin.get("split")
-            yield (
-                f"{name} was trained on split {split} of a database that was made like this one: only its "
-                f"values on split {split} are of held-out references"
-            )
+    folders = {name: model_folder(name) for name in names}
+    origins = {name: load_metric_card(folder).database for name, folder in folders.items() if folder}
+    made = json.dumps(database_plan)
+    return {name: str(one.get("split")) for name, one in origins.items() if one.get("plan") == made}
 
 
 def _place_of(name: str) -> tuple[str, Path | None]:

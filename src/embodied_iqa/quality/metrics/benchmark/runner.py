@@ -196,13 +196,14 @@ def _compare(
         ranks += ranked
         differences += different
     progress(Stage.COMPARE, len(work.targets), len(work.targets))
+    seen = trained_here(plan.zero_shot, store.record().plan)
     return BenchmarkResults(
         __version__,
         work.images.name,
         len(work.pairs),
         references.weights.shape[1],
         plan.repeats,
-        tuple(_metric_row(entry) for entry in entries),
+        tuple(_metric_row(entry, seen.get(entry.name, "")) for entry in entries),
         tuple(scores),
         tuple(ranks),
         tuple(differences),
@@ -211,7 +212,7 @@ def _compare(
         (
             *(remark for target in work.targets for remark in target.remarks()),
             *_undefined(scores),
-            *trained_here(plan.zero_shot, store.record().plan),
+            *(_seen_in_words(name, split) for name, split in seen.items()),
         ),
         ESTIMATOR,
     )
@@ -230,10 +231,24 @@ def _undefined(scores: Sequence[ScoreRow]) -> Iterator[str]:
         )
 
 
-def _metric_row(entry: Entry) -> MetricRow:
+def _seen_in_words(name: str, split: str) -> str:
+    return (
+        f"{name} was trained on split {split} of a database that was made like this one: it has seen most of "
+        "these references. Compare train:NAME, which is trained anew for each split."
+    )
+
+
+def _metric_row(entry: Entry, trained_on_split: str) -> MetricRow:
     info, time_ms = entry.info, number(entry.milliseconds)
     return MetricRow(
-        entry.name, info.needs, entry.trained_on, info.source, time_ms, info.megabytes, dict(entry.failures)
+        entry.name,
+        info.needs,
+        entry.trained_on,
+        info.source,
+        time_ms,
+        info.megabytes,
+        dict(entry.failures),
+        trained_on_split,
     )
 
 
