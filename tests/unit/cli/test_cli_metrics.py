@@ -134,6 +134,27 @@ def test_what_distort_wrote_is_scored_as_a_whole_by_several_metrics(
     assert main(command) == 1, "without the manifest the folders of levels mean nothing"
 
 
+def test_lines_name_the_metric_and_the_infinite_values(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    images = tmp_path / "images"
+    images.mkdir()
+    for name, image in (("a", CLEAN), ("b", NOISY)):
+        write_image(images / f"{name}.png", image)
+    (images / "broken.png").write_bytes(b"no image")
+    (tmp_path / "references").mkdir()
+    write_image(tmp_path / "references" / "a.png", CLEAN)
+    write_image(tmp_path / "references" / "b.png", CLEAN)
+    write_image(tmp_path / "references" / "broken.png", CLEAN)
+    words = ["metrics", "score", "psnr,niqe", str(images), "--reference", str(tmp_path / "references")]
+    assert main(words) == 1
+    text, error = capsys.readouterr()
+    assert "of 1 images, higher is better; 1 infinite value is not in it" in text
+    small = f"expected at least 192 x 192 pixels; got '{CLEAN.shape[1]} x {CLEAN.shape[0]}'"
+    assert sum("niqe: " in line and line.endswith(small) for line in error.splitlines()) == 2
+    assert sum("broken.png" in line for line in error.splitlines()) == 1, "the file is at fault, not a metric"
+
+
 def test_each_type_and_level_of_distort_has_its_own_mean(
     folders: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -13,6 +14,7 @@ from embodied_iqa.base.errors import UsageError
 _SHOWN: Final = 3
 _LONGEST: Final = 120
 """Characters of a value in a message."""
+_HASH: Final = re.compile(r"[0-9a-f]{16,64}")
 
 
 def digest_of(*parts: Any) -> str:
@@ -56,12 +58,19 @@ def _differences(stored: Mapping[str, Any], asked: Mapping[str, Any], within: st
             continue
         if isinstance(there, Mapping) and isinstance(here, Mapping):
             yield from _differences(there, here, f"{within}{name}.")
+        elif _is_hash(there) and _is_hash(here):
+            yield f"{within}{name} have changed since"
         elif name not in stored:
             yield f"{within}{name} is not there, {_shown(here)} asked"
         elif name not in asked:
             yield f"{within}{name} is {_shown(there)} there, not asked"
         else:
             yield f"{within}{name} is {_shown(there)} there, {_shown(here)} asked"
+
+
+def _is_hash(value: object) -> bool:
+    """Return whether a value stands for data; nobody can read a difference from it."""
+    return isinstance(value, str) and _HASH.fullmatch(value) is not None
 
 
 def _shown(value: object) -> str:

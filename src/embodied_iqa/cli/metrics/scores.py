@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from statistics import fmean
@@ -75,8 +75,12 @@ def print_all_scores(found: Sequence[tuple[MetricInfo, Sequence[Scored]]], *, as
         print_json(_tree(*found[0]))
     else:
         print_json({"metrics": [_tree(*one) for one in found]})
+    of_all = set.intersection(*({row.error for row in scored if row.error} for _, scored in found))
+    for row in found[0][1]:
+        if row.error in of_all:
+            print(f"embodied-iqa: {row.error}", file=sys.stderr)
     for info, scored in found:
-        _print_failures(info, scored)
+        _print_failures(info, scored, of_all, named=len(found) > 1)
 
 
 def _tree(info: MetricInfo, scored: Sequence[Scored]) -> dict[str, object]:
@@ -93,6 +97,7 @@ def _tree(info: MetricInfo, scored: Sequence[Scored]) -> dict[str, object]:
         "metric": info.name,
         "higher_is_better": info.higher_is_better,
         "mean": _mean(scored)[0],
+        "count": _mean(scored)[1],
         "distortions": _means(scored),
         "images": rows,
     }
@@ -164,16 +169,24 @@ def _print_mean(info: MetricInfo, scored: Sequence[Scored], *, named: bool) -> N
         direction = "higher" if info.higher_is_better else "lower"
         mean, count = _mean(scored)
         metric = f"{info.name}: " if named else ""
-        print(f"{metric}mean {_number(mean)} of {count} images, {direction} is better")
+        infinite = sum(row.value is not None for row in scored) - count
+        without = f"; {infinite} infinite value{'s are' if infinite > 1 else ' is'} not in it" * bool(
+            infinite
+        )
+        print(f"{metric}mean {_number(mean)} of {count} images, {direction} is better{without}")
 
 
-def _print_failures(info: MetricInfo, scored: Sequence[Scored]) -> None:
+def _print_failures(
+    info: MetricInfo, scored: Sequence[Scored], printed: Container[str], *, named: bool
+) -> None:
+    metric = f"{info.name}: " if named else ""
     failed = [row for row in scored if row.value is None]
     outside = sum(bool(row.outside) for row in scored)
     if outside:
         what = f"{outside} of {len(scored)} images are unlike those that {info.name} was trained on"
         print(f"embodied-iqa: outside training: {what}; do not rely on their values", file=sys.stderr)
     for row in failed:
-        print(f"embodied-iqa: {row.error}", file=sys.stderr)
+        if row.error not in printed:
+            print(f"embodied-iqa: {metric}{row.error}", file=sys.stderr)
     if failed and len(scored) > 1:
-        print(f"embodied-iqa: {len(failed)} of {len(scored)} images have no value", file=sys.stderr)
+        print(f"embodied-iqa: {metric}{len(failed)} of {len(scored)} images have no value", file=sys.stderr)

@@ -24,7 +24,7 @@ def check_image(image: NDArray[np.uint8], smallest_px: int = 1) -> None:
         raise InputError(
             "image too small for the metric",
             expected=f"at least {smallest_px} x {smallest_px} pixels",
-            got=image.shape[:2],
+            got=f"{image.shape[1]} x {image.shape[0]}",
         )
 
 

@@ -78,6 +78,11 @@ def test_long_lists_of_differences_and_long_values_are_cut(tmp_path: Path) -> No
     assert part.endswith("... there, [1] asked")
 
 
+def test_of_hashes_only_the_change_is_named() -> None:
+    said = differences({"samples": digest_of(1), "name": "fade"}, {"samples": digest_of(2), "name": "cafe"})
+    assert said == ("name is 'fade' there, 'cafe' asked", "samples have changed since")
+
+
 def test_a_setting_that_is_none_may_be_lacking() -> None:
     assert differences({"judge": None}, {}) == differences({}, {"judge": None}) == ()
 
