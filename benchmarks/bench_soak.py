@@ -42,6 +42,7 @@ from embodied_iqa.live.ros.trial_session import run_session
 from embodied_iqa.runs.graph.node_table import nodes_of, resolve
 from embodied_iqa.runs.graph.parameters import GraphParameters
 from embodied_iqa.runs.graph.session_plan import TOUR_TASKS, SessionPlan
+from embodied_iqa.runs.trial.command_start import CommandStart
 
 _PLOT = "images/soak.svg"
 _SETTLE_S, _MOST_SETTLE = 2.5, 8
@@ -97,7 +98,9 @@ def run_trial(plan: SessionPlan, folder: Path, sampler: Sampler) -> Trial:
     with tempfile.TemporaryDirectory(dir=folder) as name:
         folders = plan.folders(Path(name))
         try:
-            remarks = run_session(plan, folders, Path(name), lambda _number, _news: None)
+            remarks = run_session(
+                plan, folders, Path(name), lambda _number, _news: None, start=CommandStart()
+            )
             dropped = sum(int(count) for count in _DROPPED.findall(" ".join(remarks)))
             recorded, skipped = _recorded(folders[0].recording)
         except EmbodiedIqaError as failure:

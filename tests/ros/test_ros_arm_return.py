@@ -10,15 +10,17 @@ from typing import Any
 import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from embodied_iqa_msgs.action import RunTrial
 from embodied_iqa_msgs.msg import ActionChunk, ArmStatus, GateLease
 from geometry_msgs.msg import PoseStamped
+from std_msgs.msg import Empty
 
 from embodied_iqa.arm.robot.limits import ArmLimits
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.live.ros import arm_return, trial_commands
 from embodied_iqa.live.ros.arm_return import ArmReturn
 from embodied_iqa.live.ros.calls import NoResponseError
-from embodied_iqa.live.ros.conversion import header_of, pose_of
+from embodied_iqa.live.ros.conversion import header_of, pose_of, start_of
 from embodied_iqa.live.ros.goals import goal_of
 from embodied_iqa.live.ros.trial_commands import TrialCommands
 from embodied_iqa.live.ros.trial_watch import TrialWatch
@@ -464,20 +466,81 @@ def test_a_fault_that_has_passed_is_no_cause() -> None:
     assert bench.arm.check(0) == "the arm's pose is not known"
 
 
-def test_the_first_question_says_where_the_runs_will_begin_and_whether_the_trial_before_did() -> None:
-    """After a way back that did not end, the arm stands elsewhere: the answer would make that the start."""
-    bench = Bench(passes=True, leaves=lambda _wires: True)
+def commands_of(bench: Bench) -> TrialCommands:
     commands = TrialCommands.__new__(TrialCommands)
     commands._return = bench.arm
-    first = AskPerson(Stage.PREPARE, 0)
+    return commands
+
+
+def test_questions_say_where_the_runs_begin_and_where_the_way_back_leads() -> None:
+    bench = Bench(passes=True, leaves=lambda _wires: True)
+    commands = commands_of(bench)
+    first, recover = AskPerson(Stage.PREPARE, 0), AskPerson(Stage.RECOVER, 0)
     assert "now the tool at x -0.450, y 0.100, z 0.300 m in base" in commands.place_at(first)
-    assert "before" not in commands.place_at(first)
+    assert commands.place_at(recover) == "", "there is no start yet"
     assert bench.arm.check(0) == ""
-    assert "before" not in commands.place_at(first)
+    assert commands.place_at(recover) == "", "it is there"
     bench.put(-0.40)
-    assert "the tool is 50 mm and 0.0 degrees from the start of that trial" in commands.place_at(first)
-    others = [AskPerson(Stage.PREPARE, 1), AskPerson(Stage.JUDGE, 0), AskPerson(Stage.RECOVER, 0)]
-    assert [commands.place_at(asked) for asked in others] == ["", "", ""]
+    assert "up to z 0.350 m" in commands.place_at(recover)
+    assert [commands.place_at(AskPerson(stage, 1)) for stage in (Stage.PREPARE, Stage.JUDGE)] == ["", ""]
+
+
+def test_the_trials_of_a_command_begin_where_the_first_one_did() -> None:
+    bench = Bench(passes=True, leaves=lambda _wires: True)
+    commands, result = commands_of(bench), RunTrial.Result()
+    bench.arm.begin(None)
+    assert bench.arm.check(0) == ""
+    commands.tell_start(result)
+    bench.put(-0.40)
+    given = start_of(RunTrial.Goal(start_pose=result.start_pose, start_gripper=result.start_gripper))
+    bench.arm.begin(given)
+    assert bench.arm.check(0) == "the tool is 50 mm and 0.0 degrees from the start"
+    assert "before it moves there" in commands.place_at(AskPerson(Stage.PREPARE, 0))
+    bench.put(-0.45)
+    assert bench.arm.check(0) == ""
+    assert start_of(RunTrial.Goal()) is None
+
+
+def test_a_person_stops_the_way_back() -> None:
+    stops: list[bool] = []
+
+    def leaves(wires: Wires) -> bool:
+        if wires.at_work and not stops:
+            stops.append(commands.stop_return())
+        return False
+
+    bench = Bench(passes=True, leaves=leaves)
+    commands = commands_of(bench)
+    assert not commands.stop_return(), "it is not on its way"
+    assert bench.arm.check(0) == ""
+    bench.put(-0.40)
+    assert bench.arm.go() == "the arm is not back at its start: stopped by a person"
+    assert stops == [True]
+    assert bench.done[-1] is StopArm
+    assert not commands.stop_return()
+
+
+@pytest.mark.parametrize(("limit_s", "silent"), [(0.0, False), (5.0, True)])
+def test_no_arm_moves_for_a_client_that_is_frozen(
+    limit_s: float, silent: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its process still counts as a subscriber; one that promises no heartbeat is only counted."""
+    watch, now_s = TrialWatch.__new__(TrialWatch), [100.0]
+    monkeypatch.setattr("embodied_iqa.live.ros.trial_watch.time.monotonic", lambda: now_s[0])
+    watch._handle = SimpleNamespace(is_cancel_requested=False)  # type: ignore[assignment]
+    watch._client = SimpleNamespace(gone=lambda _now_s: False)  # type: ignore[assignment]
+    watch._silence_s, watch.stage = limit_s, Stage.EXECUTE
+    watch._take_heartbeat(Empty())
+    now_s[0] += 4.9
+    assert watch.unwanted() == ""
+    now_s[0] += 0.2
+    assert bool(watch.unwanted()) is silent
+    watch.stage = Stage.JUDGE
+    assert watch.unwanted() == "", "the arm stands while it is asked"
+    watch.stage = Stage.RESET
+    assert bool(watch.unwanted()) is silent
+    watch._take_heartbeat(Empty())
+    assert watch.unwanted() == ""
 
 
 def test_a_way_back_is_reported_again_after_the_question_about_it() -> None:

@@ -67,7 +67,7 @@ def test_a_key_ends_the_run_live_and_rescored_and_no_other_machine_heard_it(
     (run,) = json.loads(program.stdout)["runs"]
     assert run["execution"]["outcome"] == "failure"
     assert run["execution"]["reason"].startswith("ended by a person")
-    assert "e and Enter end a run" in program.stderr
+    assert "e and Enter end a run, and stop a real arm" in program.stderr
     assert main(["rescore", str(folder / "trial.mcap"), "--out", str(tmp_path / "again")]) == 0
     again = json.loads((tmp_path / "again" / "scores.json").read_text(encoding="utf-8"))
     assert again["runs"] == [run]

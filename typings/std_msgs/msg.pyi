@@ -12,6 +12,8 @@ class Bool:
         data: bool = ...,
     ) -> None: ...
 
+class Empty: ...
+
 class Float64MultiArray:
     layout: MultiArrayLayout
     @property

@@ -27,7 +27,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     add = parser.add_argument
     words = [*dict.fromkeys(word for answers in ANSWERS.values() for word in answers), _END_RUN]
-    add("word", nargs="?", choices=words, help="the answer, or end-run; without, the question is printed")
+    what = "the answer; end-run ends a run or stops a way back; without, the question is printed"
+    add("word", nargs="?", choices=words, help=what)
     add("--remark", default="", metavar="TEXT", help="kept with the run")
     add("--namespace", default="", metavar="NAME", help="namespace of the graph, such as cell1")
     add("--json", action="store_true", help="print the open question and its answers as JSON")

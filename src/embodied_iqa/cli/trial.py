@@ -41,6 +41,7 @@ from embodied_iqa.runs.graph.session_plan import (
     check_tasks,
 )
 from embodied_iqa.runs.graph.session_results import SessionInfo, finish_session
+from embodied_iqa.runs.trial.command_start import CommandStart
 from embodied_iqa.runs.trial.protocol import Stage
 from embodied_iqa.runs.trial.run_folder import drop_unbegun, make_run_folder, new_run_id
 
@@ -111,7 +112,7 @@ def run(arguments: argparse.Namespace) -> int:
     for line in outlook(plan):
         print_progress(f"trial: {line}")
     if sys.stdin.isatty():
-        print_progress(f"trial: {END_KEY} and Enter end a run")
+        print_progress(f"trial: {END_KEY} and Enter end a run, and stop a real arm on its way back")
     from embodied_iqa.pages.reports.trial.trial_report import report_of_folder
 
     info = SessionInfo(run_folder, started.isoformat(timespec="seconds"), tuple(sys.argv))
@@ -255,6 +256,7 @@ def _run_with_progress(
     from embodied_iqa.live.ros.trial_session import run_session
 
     remarks: list[str] = []
+    start = CommandStart()
     with ProgressBars(transient=False) as bars:
         done = 0
         for plan, folders in sessions:
@@ -267,7 +269,7 @@ def _run_with_progress(
                 seen.add(news.stage)
                 show(number, news)
 
-            remarks += run_session(plan, folders, run_folder, take, person, wants_end=end_key())
+            remarks += run_session(plan, folders, run_folder, take, person, start=start, wants_end=end_key())
             done += sum(folder.runs for folder in folders)
         bars.update("trial", total, title="done")
     return remarks

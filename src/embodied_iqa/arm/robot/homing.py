@@ -48,34 +48,53 @@ def distance_to_start(start: StartPose, T_base_tool: Array, gripper: float) -> s
     return ""
 
 
-def start_in_words(T_base_tool: Array, gripper: float, before: StartPose | None) -> str:
-    """Describe the place in which the runs of a trial will begin and end.
+def start_in_words(start: StartPose | None, T_base_tool: Array, gripper: float) -> str:
+    """Describe the place in which the runs of a trial begin and end.
 
     Args:
+        start: The start of an earlier trial of the same command; None for the first one.
         T_base_tool: ``(4, 4)``, present pose of the tool (m).
         gripper: Gripper in [0, 1].
-        before: The start of the trial before; None where that is not known.
     """
-    x_m, y_m, z_m = T_base_tool[:3, 3]
-    at = f"the tool at x {x_m:.3f}, y {y_m:.3f}, z {z_m:.3f} m in base, the gripper at {gripper:.2f}"
-    words = f"Every run begins and ends where the arm stands when you answer; now {at}."
-    apart = "" if before is None else distance_to_start(before, T_base_tool, gripper)
-    return f"{words}\nThe trial before began elsewhere: {apart} of that trial." if apart else words
+    if start is None:
+        here = _place_in_words(StartPose(T_base_tool, gripper))
+        return f"Every run begins and ends where the arm stands when you answer; now {here}."
+    words = f"Every run begins and ends where the first one of this command did: {_place_in_words(start)}."
+    apart = distance_to_start(start, T_base_tool, gripper)
+    return f"{words}\nNow {apart}: before it moves there, another question comes." if apart else words
 
 
-def way_back(start: StartPose, T_base_tool: Array, limits: ArmLimits) -> Array:
+def way_in_words(start: StartPose, over_m: float) -> str:
+    """Describe the way back: how high the tool goes, and where it ends."""
+    return f"The way back: up to z {over_m:.3f} m, over, and down to {_place_in_words(start)}."
+
+
+def _place_in_words(place: StartPose) -> str:
+    x_m, y_m, z_m = place.T_base_tool[:3, 3]
+    return f"the tool at x {x_m:.3f}, y {y_m:.3f}, z {z_m:.3f} m in base, the gripper at {place.gripper:.2f}"
+
+
+def transfer_height(start: StartPose, T_base_tool: Array, limits: ArmLimits) -> float:
+    """Return the height over which a way back from a pose goes (m): above both of its ends."""
+    highest_m = float(max(T_base_tool[2, 3], start.T_base_tool[2, 3]))
+    return min(highest_m + _CLEAR_M, limits.workspace_max_m[2])
+
+
+def way_back(start: StartPose, T_base_tool: Array, limits: ArmLimits, over_m: float) -> Array:
     """Return the increments to the start: the gripper first, then up, over and turned, down.
 
     Args:
         start: The start pose.
         T_base_tool: ``(4, 4)``, present pose of the tool.
-        limits: Limits of the increments and the highest position of the tool.
+        limits: Limits of the increments.
+        over_m: Of `transfer_height`, from where the way began: each attempt goes over the same height. A tool
+            that is higher stays as high.
 
     Returns:
         ``(K, 7)`` increments as in `ActionChunk`; the first moves the gripper alone.
     """
     here, there = T_base_tool, start.T_base_tool
-    over_m = min(max(here[2, 3], there[2, 3]) + _CLEAR_M, limits.workspace_max_m[2])
+    over_m = max(over_m, here[2, 3])
     corners = (here, _raised(here, over_m), _raised(there, over_m), there)
     steps = [np.zeros((1, 6))]
     steps += [_straight(one, other, limits) for one, other in pairwise(corners)]

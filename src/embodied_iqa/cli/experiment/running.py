@@ -318,7 +318,7 @@ def _runs(
     person = person_at_terminal(bars) if graph.arm_node.robot.is_real else None
     if sys.stdin.isatty():
         with bars.paused():
-            print_progress(f"experiment: {END_KEY} and Enter end a run")
+            print_progress(f"experiment: {END_KEY} and Enter end a run, and stop a real arm on its way back")
     from embodied_iqa.live.ros.experiment_session import run_on_graph
 
     rows: _Runs = run_on_graph(

@@ -165,10 +165,12 @@ class TrialNode(BaseNode[TrialParameters]):
         return CancelResponse.ACCEPT
 
     def _end_run(self, _request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        """End the present run for a person; the state machine ignores it once the run has ended."""
+        """End the present run or way back for a person; the state machine ignores it once a run has ended."""
         response.success = self._busy and self._watch.stage is Stage.EXECUTE
         if response.success:
             self._events.put(EndedByPerson())
+        elif self._busy and self._commands.stop_return():
+            response.success = True
         else:
             response.message = f"no run is under way (stage: {self._watch.stage.name.lower()})"
         return response
@@ -177,8 +179,8 @@ class TrialNode(BaseNode[TrialParameters]):
         result = RunTrial.Result()
         try:
             self._goal = handle.request
-            plan = self._plan()
             self._commands.begin(self._goal)
+            plan = self._plan()
             self._watch.begin(handle)
             self._wait_for_graph()
             state = self._drive(plan)
@@ -188,6 +190,7 @@ class TrialNode(BaseNode[TrialParameters]):
             result.message = str(error)
             self.get_logger().error(result.message)
         finally:
+            self._commands.tell_start(result)
             self._busy, self._watch.stage = False, Stage.DONE
         if handle.is_cancel_requested:
             handle.canceled()
@@ -214,6 +217,7 @@ class TrialNode(BaseNode[TrialParameters]):
             has_arm=config.has_arm,
             has_vlm=config.has_vlm,
             attended=config.attended,
+            has_start=bool(goal.start_pose),
         )
 
     def _wait_for_graph(self) -> None:

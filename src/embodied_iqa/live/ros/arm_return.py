@@ -14,7 +14,14 @@ from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
-from embodied_iqa.arm.robot.homing import StartPose, distance_to_start, start_in_words, way_back
+from embodied_iqa.arm.robot.homing import (
+    StartPose,
+    distance_to_start,
+    start_in_words,
+    transfer_height,
+    way_back,
+    way_in_words,
+)
 from embodied_iqa.arm.robot.limits import ArmLimits
 from embodied_iqa.arm.robot.passed_frames import PassedFrames
 from embodied_iqa.imaging.images.frame import View
@@ -67,6 +74,7 @@ class ArmReturn:
 
     Attributes:
         guard: Knows whether the arm may be armed without another answer of a person.
+        start: Where the runs begin; None before the first.
     """
 
     def __init__(
@@ -82,13 +90,15 @@ class ArmReturn:
         self._limits, self._limit_s, self._do, self._watch = limits, limit_s, do, watch
         self._news = WaitNews(watch.say)
         self.guard = StopGuard()
-        self._start: StartPose | None = None
+        self.start: StartPose | None = None
+        self._is_given = self._moves = False
+        self._over_m: float | None = None
         self._T_base_tool: np.ndarray | None = None
         self._gripper = 0.0
         self._passed = PassedFrames(views)
         self._status: ArmStatus | None = None
         self._sequence = 0
-        self._interrupted = False
+        self._interrupted = ""
         self._node = node
         self._publisher = node.create_publisher(ActionChunk, "vla/actions", EVENT)
         group = MutuallyExclusiveCallbackGroup()
@@ -114,7 +124,7 @@ class ArmReturn:
 
         A driver that has just been started sends its first pose within seconds; a fault may pass, too.
         """
-        self._interrupted = False
+        self._interrupted = ""
         self._wait(lambda: self._is_known() or bool(self.fault), time.monotonic() + _CONNECTED_S)
         self._wait(self._is_known, time.monotonic() + _POSE_S)
         return "" if self._is_known() else self._unknown()
@@ -129,23 +139,42 @@ class ArmReturn:
 
         self._wait(is_seen, until_s)
 
+    def begin(self, start: StartPose | None) -> None:
+        """Begin a trial.
+
+        Args:
+            start: Where its runs begin; None for where the arm stands before the first.
+        """
+        self.start, self._is_given, self._over_m = start, start is not None, None
+
     def check(self, run_index: int) -> str:
-        """Store the start before the first run; later return the distance in words, empty where near."""
+        """Return how far the arm is from the start, in words, empty where near.
+
+        Before the first run of a trial that was given none, the place where the arm stands is the start.
+        """
         if problem := self.problem():
             return problem
-        if run_index == 0 and self._T_base_tool is not None:
-            self._start = StartPose(self._T_base_tool, self._gripper)
+        if run_index == 0 and not self._is_given and self._T_base_tool is not None:
+            self.start = StartPose(self._T_base_tool, self._gripper)
         return self._distance()
 
     def place(self) -> str:
-        """Return where the arm is, and whether the trial before began elsewhere; empty where unknown."""
+        """Return where the runs begin, before the first one; empty where the arm's pose is not known."""
         if self._T_base_tool is None:
             return ""
-        return start_in_words(self._T_base_tool, self._gripper, self._start)
+        start = self.start if self._is_given else None
+        return start_in_words(start, self._T_base_tool, self._gripper)
 
-    def interrupt(self) -> None:
-        """Abort a return; the arm is stopped."""
-        self._interrupted = True
+    def way(self) -> str:
+        """Return in words where a way back would lead; empty where there is none."""
+        if self.start is None or self._T_base_tool is None or not self._distance():
+            return ""
+        return way_in_words(self.start, max(self._height(), self._T_base_tool[2, 3]))
+
+    def interrupt(self, reason: str = "the return was interrupted") -> bool:
+        """Abort a return, after which the arm is stopped; return whether one is under way."""
+        self._interrupted = reason
+        return self._moves
 
     def go(self) -> str:
         """Move the arm back; return why it is not at its start, empty where it is.
@@ -153,26 +182,35 @@ class ArmReturn:
         The arm is stopped at the end, whatever ends the return, an error of a command included. It is not
         armed for a trial that nobody wants any more.
         """
-        if self._start is None:
+        if self.start is None:
             return "no start is stored"
         if not self._distance():
             return ""
-        self._interrupted = False
+        self._interrupted, self._moves = "", True
+        self._over_m = self._height()
         self._news.begin(time.monotonic())
         try:
             problem = self._begin() or self._move(time.monotonic() + self._limit_s)
         finally:
+            self._moves = False
             self._do(StopArm("the return to the start has ended"))
         distance = self._distance()
-        reason = self._watch.unwanted() or problem or distance
+        reason = self._watch.unwanted() or self._interrupted or problem or distance
         return "" if not distance else f"the arm is not back at its start: {reason}"
+
+    def _height(self) -> float:
+        """Return the height of the way back: each attempt goes over the same one, or the arm would climb."""
+        if self._over_m is not None:
+            return self._over_m
+        start, pose = self.start, self._T_base_tool
+        return 0.0 if start is None or pose is None else transfer_height(start, pose, self._limits)
 
     def _begin(self) -> str:
         for command in (SetDistortion(None, 0), Rearm(0)):
             if reason := self._watch.unwanted():
                 return reason
             if self._interrupted:
-                return "the return was interrupted"
+                return self._interrupted
             reply = self._do(command)
             if not reply.ok:
                 return reply.message
@@ -214,11 +252,12 @@ class ArmReturn:
         return self._passed.problem or "; ".join(filter(None, (self._distance(), reason)))
 
     def _send(self) -> None:
-        frames, start, pose = self._passed.frames, self._start, self._T_base_tool
+        frames, start, pose = self._passed.frames, self.start, self._T_base_tool
         if not frames or start is None or pose is None:
             return
         self._sequence += 1
-        message = chunk_to_msg(Chunk(ChunkStatus.ACT, way_back(start, pose, self._limits), _SUBJECT))
+        increments = way_back(start, pose, self._limits, self._height())
+        message = chunk_to_msg(Chunk(ChunkStatus.ACT, increments, _SUBJECT))
         name_frames(message, frames)
         message.whole = True  # its corners and its end are places
         message.sequence, message.subject, message.task = self._sequence, _SUBJECT, _SUBJECT
@@ -240,9 +279,12 @@ class ArmReturn:
         )
 
     def _distance(self) -> str:
-        if self._start is None or self._T_base_tool is None:
+        if self.start is None or self._T_base_tool is None:
             return self._unknown()
-        return distance_to_start(self._start, self._T_base_tool, self._gripper)
+        distance = distance_to_start(self.start, self._T_base_tool, self._gripper)
+        if not distance:
+            self._over_m = None  # the next way back begins elsewhere
+        return distance
 
     def _is_known(self) -> bool:
         return self._T_base_tool is not None and not self.fault
@@ -259,7 +301,7 @@ class ArmReturn:
         return True
 
     def _is_to_end(self, until_s: float) -> bool:
-        return self._interrupted or time.monotonic() > until_s or bool(self._watch.unwanted())
+        return bool(self._interrupted) or time.monotonic() > until_s or bool(self._watch.unwanted())
 
     def _take_pose(self, message: PoseStamped) -> None:
         self._T_base_tool = tool_pose_of(self._node, message)

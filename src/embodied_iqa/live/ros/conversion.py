@@ -9,12 +9,14 @@ from typing import Final
 import numpy as np
 from builtin_interfaces.msg import Time
 from embodied_iqa_msgs import msg as ours
+from embodied_iqa_msgs.action import RunTrial
 from geometry_msgs.msg import Point, Pose, PoseStamped, Quaternion
 from numpy.typing import NDArray
 from sensor_msgs.msg import CameraInfo, Image, JointState
 from std_msgs.msg import Header
 
 from embodied_iqa.arm.robot.foreign.options import JOINTS
+from embodied_iqa.arm.robot.homing import StartPose
 from embodied_iqa.arm.verdict import GateLease, GateMode, Verdict
 from embodied_iqa.base.kinematics.se3 import matrix_to_quaternion
 from embodied_iqa.base.units import SECOND_NS
@@ -30,6 +32,7 @@ from embodied_iqa.imaging.images.frame import (
 )
 from embodied_iqa.imaging.images.image_cdr import image_to_cdr
 from embodied_iqa.imaging.images.live_camera import RgbdFrame
+from embodied_iqa.imaging.images.message_geometry import matrix_from_pose
 from embodied_iqa.quality.gate.image_statistics import Statistic
 from embodied_iqa.quality.gate.judge import ImageQuality
 from embodied_iqa.quality.gate.second_stage import GateDecision
@@ -105,6 +108,16 @@ def pose_of(T: NDArray[np.float64]) -> Pose:
     x, y, z = T[:3, 3].tolist()
     qx, qy, qz, qw = matrix_to_quaternion(T[:3, :3])
     return Pose(position=Point(x=x, y=y, z=z), orientation=Quaternion(x=qx, y=qy, z=qz, w=qw))
+
+
+def start_of(message: RunTrial.Goal | RunTrial.Result) -> StartPose | None:
+    """Return where the runs of a trial begin; None where the message has no such place.
+
+    Raises:
+        InputError: It is no pose.
+    """
+    poses = list(message.start_pose)
+    return StartPose(matrix_from_pose(poses[0]), message.start_gripper) if poses else None
 
 
 def unknown_pose() -> Pose:

@@ -18,6 +18,7 @@ from embodied_iqa.runs.graph.arm_parameters import RobotKind
 from embodied_iqa.runs.graph.parameters import GraphParameters
 from embodied_iqa.runs.graph.session_plan import SessionPlan
 from embodied_iqa.runs.trial.attendance import Person
+from embodied_iqa.runs.trial.command_start import CommandStart
 
 
 def run_on_graph(
@@ -50,7 +51,7 @@ def run_on_graph(
     """
     if graph.arm_node.robot is RobotKind.NONE:
         raise UsageError("an experiment needs an arm", got="none", available=("sim", "ur5"))
-    lacking = set(missing)
+    lacking, start = set(missing), CommandStart.of_folder(out)
     for group in plan.groups():
         if lacking.isdisjoint(group):
             continue
@@ -65,7 +66,7 @@ def run_on_graph(
             namespace=namespace,
         )
         folder = out / "recordings" / reference.name.removesuffix(".reference")
-        runs = _recorded_runs(session, folder, person, wants_end)
+        runs = _recorded_runs(session, folder, person, wants_end, start)
         if len(runs) != len(group):
             raise InternalError(f"the recording of {reference.name} holds {len(runs)} runs, not {len(group)}")
         for key, run in zip(group, runs, strict=True):
@@ -81,14 +82,22 @@ def graph_of(key: RunKey, graph: GraphParameters) -> GraphParameters:
 
 
 def _recorded_runs(
-    session: SessionPlan, folder: Path, person: Person | None, wants_end: Callable[[], bool]
+    session: SessionPlan,
+    folder: Path,
+    person: Person | None,
+    wants_end: Callable[[], bool],
+    start: CommandStart,
 ) -> tuple[RunRecord, ...]:
     if folder.exists():  # of a session that was cut short, or of a smaller plan
         folder.rename(_free_name(folder))
     folder.mkdir(parents=True)
     folders = session.folders(folder)
-    run_session(session, folders, folder, lambda _number, _news: None, person, wants_end=wants_end)
+    run_session(session, folders, folder, _ignore, person, start=start, wants_end=wants_end)
     return read_trial(folders[0].recording).runs
+
+
+def _ignore(_number: int, _news: object) -> None:
+    """Take the progress of a task, which the experiment shows by its runs."""
 
 
 def _free_name(folder: Path) -> Path:

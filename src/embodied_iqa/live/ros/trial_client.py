@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import queue
 import time
@@ -16,17 +17,22 @@ from embodied_iqa_msgs.action import RunTrial
 from embodied_iqa_msgs.srv import ConfirmRun
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
+from std_msgs.msg import Empty
 from std_srvs.srv import Trigger
 
 from embodied_iqa.base.errors import EmbodiedIqaError
 from embodied_iqa.live.ros.actions import ActionCaller, GoalCall, GoalRejectedError
 from embodied_iqa.live.ros.calls import call
+from embodied_iqa.live.ros.conversion import pose_of, start_of
 from embodied_iqa.live.ros.names import TRIAL_ACTION
 from embodied_iqa.live.ros.node_parameters import values_of_node
+from embodied_iqa.live.ros.qos import EVENT
 from embodied_iqa.live.ros.spinning import SpinThread
+from embodied_iqa.live.ros.trial_watch import HEARTBEAT
 from embodied_iqa.runs.graph.graph_nodes import GRAPH, Purpose
 from embodied_iqa.runs.graph.running_graph import RunningValues
 from embodied_iqa.runs.trial.attendance import Person, Question
+from embodied_iqa.runs.trial.command_start import CommandStart
 from embodied_iqa.runs.trial.protocol import Stage
 
 if TYPE_CHECKING:
@@ -36,6 +42,9 @@ _POLL_S = 0.1
 _CANCEL_S = 2.0
 """Wait for the end of a cancelled trial; nodes that are ended stop the arm and close the recording too."""
 _CONFIRM_S = 10.0
+_BEAT_S = 0.5
+_SILENCE_S = 5.0
+"""Longest silence of the client of a real arm, as on a busy machine; a frozen one cannot stop the arm."""
 _ASKING = (Stage.PREPARE, Stage.JUDGE, Stage.RECOVER)
 _NEEDED_FOR = {"sim_node": "simulated", "arm_node": "has_arm", "vlm_node": "has_vlm"}
 """Nodes that not every graph has, and the parameter of trial_node that says whether it has them."""
@@ -61,6 +70,7 @@ class TrialClient:
     Args:
         check: Called regularly while a task runs; raises to abort it.
         person: Answers the questions of a trial on a real arm; without, other clients of /trial/confirm do.
+            With a person, the arm stops where this client is frozen.
         wants_end: Called regularly; returns whether a person wants to end the present run.
         namespace: Of the graph, such as ``/cell1``.
     """
@@ -77,12 +87,13 @@ class TrialClient:
         self._stage = Stage.OPEN
         self._news: TrialProgress | None = None
         self._until_s = 0.0
-        self._begun = False
+        self._begun, self._beat_s = False, -math.inf
         # Python handles Ctrl-C: cancelling the trial then takes a working context
         rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
         self._node = Node("trial_client", namespace=namespace)
         self._confirm = self._node.create_client(ConfirmRun, "trial/confirm")
         self._end_run = self._node.create_client(Trigger, "trial/end_run")
+        self._heartbeat = self._node.create_publisher(Empty, HEARTBEAT, EVENT)
         self._questions: queue.SimpleQueue[TrialProgress] = queue.SimpleQueue()
         self._spin = SpinThread(self._node)
         self._trials = ActionCaller(self._node, RunTrial, TRIAL_ACTION, self._spin)
@@ -98,13 +109,20 @@ class TrialClient:
         self._node.destroy_node()
         rclpy.try_shutdown()
 
-    def run(self, goal: RunTrial.Goal, progress: Callable[[TrialProgress], None], deadline_s: float) -> str:
+    def run(
+        self,
+        goal: RunTrial.Goal,
+        progress: Callable[[TrialProgress], None],
+        deadline_s: float,
+        start: CommandStart,
+    ) -> str:
         """Run one task to its end.
 
         Args:
             goal: The task.
             progress: Called with each feedback.
             deadline_s: Maximum duration of the task, real time.
+            start: Where its runs begin; kept for the next task.
 
         Returns:
             Remarks of the trial; empty where there are none.
@@ -116,6 +134,9 @@ class TrialClient:
         while not self._trials.server_is_ready():
             self._check_deadline("no trial_node")
             time.sleep(_POLL_S)
+        goal.heartbeat_limit_s = 0.0 if self._person is None else _SILENCE_S
+        if start.place is not None:
+            goal.start_pose, goal.start_gripper = [pose_of(start.place.T_base_tool)], start.place.gripper
         trial = self._trials.goal(goal, partial(self._take_feedback, progress))
         try:
             result = trial.run(self._poll)
@@ -125,6 +146,7 @@ class TrialClient:
         except BaseException:
             self._cancel(trial)
             raise
+        start.keep(start_of(result))
         if not result.success:
             raise TrialFailedError(result.message)
         return result.message
@@ -165,16 +187,26 @@ class TrialClient:
         self._check_deadline("no result of trial_node")
         if self._person is not None and not self._questions.empty():
             self._ask(self._person, self._questions.get())
-        if self._wants_end() and self._stage is Stage.EXECUTE:
+        self._beat()
+        moves_back = self._stage is Stage.RESET and self._person is not None
+        if self._wants_end() and (self._stage is Stage.EXECUTE or moves_back):
             response = call(self._end_run, Trigger.Request(), _CONFIRM_S)
             if not response.success:
-                self._node.get_logger().warning(f"the run has not been ended: {response.message}")
+                self._node.get_logger().warning(f"nothing has been ended: {response.message}")
+
+    def _beat(self) -> None:
+        """Tell trial_node that this client works, from the thread that reads its keys."""
+        now_s = time.monotonic()
+        if now_s - self._beat_s >= _BEAT_S:
+            self._beat_s = now_s
+            self._heartbeat.publish(Empty())
 
     def _ask(self, person: Person, news: TrialProgress) -> None:
         """Ask in this thread, until trial_node reports the next thing: it enforces the deadline."""
 
         def is_open() -> bool:
             self._check()
+            self._beat()
             return news is self._news
 
         answer = person(Question(news.stage, news.run_index, news.run_count, news.message), is_open)

@@ -21,7 +21,7 @@ from embodied_iqa.imaging.images.assembler import Source
 from embodied_iqa.live.ros.arm_return import ArmReturn, Watch
 from embodied_iqa.live.ros.attendance import Attendance
 from embodied_iqa.live.ros.calls import AnswerT, RequestT, ResponseT, begin_call, call
-from embodied_iqa.live.ros.conversion import LATEST_NS, ns_of, spec_to_msg, time_of
+from embodied_iqa.live.ros.conversion import LATEST_NS, ns_of, pose_of, spec_to_msg, start_of, time_of
 from embodied_iqa.runs.graph.parameters import TrialParameters
 from embodied_iqa.runs.trial.protocol import (
     Answered,
@@ -112,6 +112,8 @@ class TrialCommands:
         """Set the path and the metadata of the recording."""
         self._goal = goal
         self._deadline_s = self._config.reply_deadline_s
+        if self._return is not None:
+            self._return.begin(start_of(goal))
 
     def check_deadline(self) -> None:
         """End an open question to the operator whose deadline has passed."""
@@ -122,6 +124,15 @@ class TrialCommands:
         """Abort a return to the start."""
         if self._return is not None:
             self._return.interrupt()
+
+    def stop_return(self) -> bool:
+        """Stop the arm on its way back for a person; return whether it was on it."""
+        return self._return is not None and self._return.interrupt("stopped by a person")
+
+    def tell_start(self, result: RunTrial.Result) -> None:
+        """Say in the result of a trial where its runs began."""
+        if self._return is not None and (start := self._return.start) is not None:
+            result.start_pose, result.start_gripper = [pose_of(start.T_base_tool)], start.gripper
 
     def hurry(self) -> None:
         """Use short deadlines from now on: the trial is being aborted, perhaps because a node is lost."""
@@ -176,9 +187,13 @@ class TrialCommands:
         return reply
 
     def place_at(self, question: AskPerson) -> str:
-        """Return where the arm stands now for the question before a first run, which begins there."""
+        """Return what a question adds on the arm's places: where runs begin, or where the way back leads."""
+        if self._return is None:
+            return ""
+        if question.stage is Stage.RECOVER:
+            return self._return.way()
         is_first = question.stage is Stage.PREPARE and question.run_index == 0
-        return self._return.place() if is_first and self._return is not None else ""
+        return self._return.place() if is_first else ""
 
     def subjects_problem(self, task: str) -> str:
         """Return why the subjects cannot work on the images that arrive now; empty where they can."""

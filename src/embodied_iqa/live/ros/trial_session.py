@@ -18,6 +18,7 @@ from embodied_iqa.runs.graph.recorded_graph import calibration_identity
 from embodied_iqa.runs.graph.running_graph import RunningValues, check_running
 from embodied_iqa.runs.graph.session_plan import SessionPlan, TaskFolder
 from embodied_iqa.runs.trial.attendance import Person
+from embodied_iqa.runs.trial.command_start import CommandStart
 from embodied_iqa.runs.trial.run_folder import git_hash, versions
 
 TaskProgress = Callable[[int, TrialProgress], None]
@@ -30,6 +31,7 @@ def run_session(
     progress: TaskProgress,
     person: Person | None = None,
     *,
+    start: CommandStart,
     wants_end: Callable[[], bool] = lambda: False,
 ) -> list[str]:
     """Run every task of a session.
@@ -42,6 +44,7 @@ def run_session(
         progress: Called with the number of the task and its progress.
         person: Answers the questions of a trial on a real arm; without, another client of /trial/confirm
             does.
+        start: Where all runs of a real arm begin; of the first session of a command, it is filled in.
         wants_end: Called regularly; returns whether a person wants to end the present run.
 
     Returns:
@@ -63,7 +66,7 @@ def run_session(
         for number, folder in enumerate(folders):
             folder.folder.mkdir(parents=True, exist_ok=True)
             goal = _goal(settings, folder, values)
-            remark = client.run(goal, partial(progress, number), settings.deadline_s(folder))
+            remark = client.run(goal, partial(progress, number), settings.deadline_s(folder), start)
             if remark:
                 remarks.append(f"{folder.task}: {remark}")
     return remarks

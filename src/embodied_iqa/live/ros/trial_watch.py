@@ -10,6 +10,7 @@ from embodied_iqa_msgs.action import RunTrial
 from rclpy.action.server import ServerGoalHandle
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.node import Node
+from std_msgs.msg import Empty
 
 from embodied_iqa.live.ros.actions import ClientWatch
 from embodied_iqa.live.ros.names import DIAGNOSTICS, TRIAL_ACTION, local_name
@@ -24,6 +25,10 @@ _QUEUE = 10
 """Every node reports once a second."""
 _QUIET = (Stage.PREPARE, Stage.JUDGE, Stage.RECOVER)
 """Stages with a question, which is the report."""
+_MOVES = (Stage.RESET, Stage.DISTORT, Stage.ARM, Stage.EXECUTE)
+"""Stages in which a real arm moves, or is about to."""
+HEARTBEAT = "trial/heartbeat"
+"""Published by the client of a trial for as long as it works; one that is frozen cannot stop the arm."""
 
 
 class TrialWatch:
@@ -46,20 +51,27 @@ class TrialWatch:
         self._client: ClientWatch
         self._run_index = 0
         self._said: str | None = None
+        self._silence_s = self._beat_s = 0.0
         group = MutuallyExclusiveCallbackGroup()
+        node.create_subscription(Empty, HEARTBEAT, self._take_heartbeat, _QUEUE, callback_group=group)
         node.create_subscription(DiagnosticArray, DIAGNOSTICS, self._diagnosed, _QUEUE, callback_group=group)
 
     def begin(self, handle: TrialHandle) -> None:
         """Begin the trial of a goal, before anything else is called."""
         self._handle, self._client = handle, ClientWatch(self._node, TRIAL_ACTION, time.monotonic())
         self.stage, self._said = Stage.OPEN, None
+        self._silence_s, self._beat_s = handle.request.heartbeat_limit_s, time.monotonic()
         self._report(Stage.OPEN, 0, "")
 
     def unwanted(self) -> str:
         """Return why nobody wants the trial any more; empty if somebody does."""
         if self._handle.is_cancel_requested:
             return "cancelled"
-        return "the client of the trial has gone" if self._client.gone(time.monotonic()) else ""
+        now_s = time.monotonic()
+        if self._client.gone(now_s):
+            return "the client of the trial has gone"
+        is_silent = self.stage in _MOVES and 0.0 < self._silence_s < now_s - self._beat_s
+        return f"the client of the trial has been silent for {self._silence_s:g} s" if is_silent else ""
 
     def say(self, words: str) -> None:
         """Report what the present stage waits for."""
@@ -86,6 +98,9 @@ class TrialWatch:
             message=words,
         )
         self._handle.publish_feedback(feedback)
+
+    def _take_heartbeat(self, _message: Empty) -> None:
+        self._beat_s = time.monotonic()
 
     def _diagnosed(self, message: DiagnosticArray) -> None:
         for status in message.status:

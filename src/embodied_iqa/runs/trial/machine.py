@@ -243,7 +243,7 @@ def _answered_by_person(state: TrialState, done: AskPerson, reply: Reply) -> Ste
 def _to_start(state: TrialState, stopped: str) -> Step:
     """Return a real arm to its start; after a stop only once a person has answered that the way is free."""
     if stopped:
-        return _enter(state, Stage.RECOVER, AskPerson(Stage.RECOVER, state.run_index - 1, stopped))
+        return _enter(state, Stage.RECOVER, AskPerson(Stage.RECOVER, max(0, state.run_index - 1), stopped))
     return _enter(state, Stage.RESET, ReturnToStart())
 
 

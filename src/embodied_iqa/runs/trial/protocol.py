@@ -49,6 +49,7 @@ class TrialPlan:
         has_arm: An arm moves; else a run ends after the answers and the decision.
         has_vlm: A VLM is asked about the first frame.
         attended: A person prepares the scene before each run and judges it afterwards: a real arm.
+        has_start: The runs of a real arm begin where those of an earlier trial of the same command did.
     """
 
     task: str
@@ -62,6 +63,7 @@ class TrialPlan:
     has_arm: bool = True
     has_vlm: bool = True
     attended: bool = False
+    has_start: bool = False
 
     @property
     def run_count(self) -> int:
@@ -245,7 +247,10 @@ class ReturnToStart:
 
 @dataclass(frozen=True, slots=True)
 class CheckStart:
-    """Store the pose of a real arm before the first run; later, check that it is there. Expects a reply."""
+    """Check that a real arm is at the start: before the first run its place is, unless one is given.
+
+    Expects a reply.
+    """
 
     run_index: int
 

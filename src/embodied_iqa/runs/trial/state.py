@@ -101,8 +101,9 @@ class TrialState:
             return False
         if isinstance(done, ReturnToStart):
             return bool(reply.stopped) or self.run_index < self.plan.run_count
-        # the first run starts where the arm is
-        return isinstance(done, CheckStart) and self.run_index > 0 and not reply.stopped
+        # without a given start, the first run starts where the arm is
+        has_start = self.run_index > 0 or self.plan.has_start
+        return isinstance(done, CheckStart) and has_start and not reply.stopped
 
     def without_run(self) -> TrialState:
         """Return the state between two runs, or before another start of the same one."""

@@ -78,6 +78,25 @@ def test_each_run_is_prepared_checked_judged_and_led_back() -> None:
     assert world.finish.ok
 
 
+def test_a_trial_with_a_given_start_asks_before_the_arm_moves_there() -> None:
+    """The trial before it in the same command has left the arm elsewhere."""
+    places = ["the tool is 50 mm and 0.0 degrees from the start"]
+    world = AttendedWorld(
+        plan=replace(ATTENDED, has_start=True),
+        on_tick=done_after(1.0),
+        place=lambda command: places.pop() if places and isinstance(command, CheckStart) else "",
+    ).play()
+    asked = [(question.stage, question.run_index, question.problem) for question in world.asked[:4]]
+    assert asked == [
+        (Stage.PREPARE, 0, ""),
+        (Stage.RECOVER, 0, "the tool is 50 mm and 0.0 degrees from the start"),
+        (Stage.PREPARE, 0, ""),
+        (Stage.JUDGE, 0, world.asked[3].problem),
+    ]
+    kinds = [kind for kind in world.kinds() if kind in {"CheckStart", "MarkRunStart", "ReturnToStart"}]
+    assert kinds[:4] == ["CheckStart", "ReturnToStart", "CheckStart", "MarkRunStart"]
+
+
 def test_the_stage_of_a_return_is_the_way_to_the_start_not_the_question_before_it() -> None:
     world = AttendedWorld(on_tick=done_after(1.0)).play()
     on_the_way = [
