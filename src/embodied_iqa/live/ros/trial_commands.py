@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 _AGAIN_S = 0.02
 _FIRST_CONTACT_S = 6.0  # longer than a VLM waits for a frame
 _HURRY_S = 2.0
+_RELEASE = "If it was stopped, release the stop, power on and release the brakes first."
 _WAITING = {Rearm: "the arm does not arm", SetTask: "the policy does not begin"}
 """In words, what is waited for while a command is repeated."""
 
@@ -191,7 +192,8 @@ class TrialCommands:
         if self._return is None:
             return ""
         if question.stage is Stage.RECOVER:
-            return self._return.way()
+            release = _RELEASE if self._return.guard.stopped else ""
+            return "\n".join(filter(None, (self._return.way(), release)))
         is_first = question.stage is Stage.PREPARE and question.run_index == 0
         return self._return.place() if is_first else ""
 

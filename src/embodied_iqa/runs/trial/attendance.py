@@ -81,8 +81,8 @@ def question_text(question: Question) -> str:
         return f"{first}{run}: put the scene back and keep clear of the arm. Ready?"
     if question.stage is Stage.RECOVER:
         return (
-            f"{question.problem}\nThe arm stays where it is. If it was stopped, release the stop, power on "
-            "and release the brakes. Then keep clear: after your answer it moves back to its start. Clear?"
+            f"{question.problem}\nThe arm stays where it is. Keep clear: after your answer it moves back to "
+            "its start. Clear?"
         )
     return f"{run} has ended: {question.problem} Was the task done?"
 
