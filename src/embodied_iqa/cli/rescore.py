@@ -16,7 +16,7 @@ from embodied_iqa.cli.distortion_options import add_distortion_options
 from embodied_iqa.cli.node_options import add_node_options, overrides_of
 from embodied_iqa.cli.output import next_command, print_json, print_note
 from embodied_iqa.cli.parser import perform
-from embodied_iqa.cli.results import results_table
+from embodied_iqa.cli.results import print_scores
 from embodied_iqa.cli.stored_options import add_stored_options
 from embodied_iqa.data.frames.video_frames import is_video
 from embodied_iqa.data.lerobot.info import is_lerobot
@@ -27,7 +27,7 @@ from embodied_iqa.models.subjects.reference import parse_vla, parse_vlm
 from embodied_iqa.models.subjects.registry import make_vla, make_vlm
 from embodied_iqa.quality.gate.judges import shared_judge
 from embodied_iqa.runs.graph.namespaces import parse_namespace
-from embodied_iqa.runs.graph.recorded_graph import RecordedGraph, graph_of_recording
+from embodied_iqa.runs.graph.recorded_graph import RecordedGraph, graph_of_recording, refuse_unread
 from embodied_iqa.runs.graph.session_results import SubjectScore, score_session
 from embodied_iqa.runs.offline.rescoring import Rescorer, Subjects
 from embodied_iqa.runs.trial.run_folder import make_run_folder
@@ -40,6 +40,12 @@ FRAME_OPTIONS: Final = (
 """Options for images that are not a trial."""
 _ASKS: Final = {SubjectScore.COGNITION: "--vlm", SubjectScore.DECISION: "--vla"}
 """Option without which images have no such score."""
+_OTHER_SUBJECT: Final = {
+    f"{role}_node.subject": f"--{role} SUBJECT with --task TEXT and --distortion, such as 19:5, which takes "
+    "the recording of a trial as images"
+    for role in ("vlm", "vla")
+}
+"""What queries another subject than that of the trial, by the parameter that does not."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -93,6 +99,8 @@ def run(arguments: argparse.Namespace) -> int:
         return perform("embodied_iqa.cli.rescoring_frames:rescore_frames", arguments)
     namespace = parse_namespace(arguments.namespace)
     files, overrides = tuple(arguments.config), overrides_of(arguments.set)
+    if not arguments.playback:
+        refuse_unread(overrides, _OTHER_SUBJECT)
     graph = graph_of_recording(
         arguments.recording, files, overrides, calibration=arguments.calibration, namespace=namespace
     )
@@ -212,9 +220,7 @@ def _report(arguments: argparse.Namespace, record: TrialRecord, remarks: Sequenc
     if arguments.json:
         print_json(scores.tree())
     else:
-        for remark in scores.remarks:
-            print(f"note: {remark}")
-        results_table(scores.runs, has_scenes=record.scene is not None)
+        print_scores(scores, has_scenes=record.scene is not None)
         if arguments.out is not None:
             next_command("report", arguments.out)
         else:  # nothing was written: the report beside the recording stays that of its trial

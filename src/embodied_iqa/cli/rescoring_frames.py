@@ -19,7 +19,7 @@ from embodied_iqa.cli.node_options import overrides_of
 from embodied_iqa.cli.output import next_command, print_json
 from embodied_iqa.cli.report import FRAMES_FILE
 from embodied_iqa.cli.rescore import given_frame_options
-from embodied_iqa.cli.results import results_table
+from embodied_iqa.cli.results import print_scores
 from embodied_iqa.cli.stored_options import sampling_of
 from embodied_iqa.data.frames.any_frames import open_frames
 from embodied_iqa.data.frames.cameras import cameras_of, parse_topics, topics_not_read
@@ -43,8 +43,8 @@ from embodied_iqa.models.subjects.registry import make_vla, make_vlm
 from embodied_iqa.quality.gate.judges import shared_judge
 from embodied_iqa.runs.graph.node_table import resolve
 from embodied_iqa.runs.graph.parameters import GraphParameters
-from embodied_iqa.runs.graph.recorded_graph import judged_with
-from embodied_iqa.runs.graph.session_results import SessionScores, score_session
+from embodied_iqa.runs.graph.recorded_graph import judged_with, refuse_unread
+from embodied_iqa.runs.graph.session_results import SessionScores, joined_scores, score_session
 from embodied_iqa.runs.offline.recorded_actions import RecordedActions, actions_of, described
 from embodied_iqa.runs.offline.rescored_frames import FrameRescorer
 from embodied_iqa.runs.offline.rescoring_plan import Panel, RescoringPlan
@@ -58,6 +58,12 @@ _COLUMNS: Final = (
     *("cognition", "decision", "answer", "reference_answer"),
     *("against_recorded_action", "reference_against_recorded_action"),
 )
+_OPTIONS: Final = {
+    "vlm_node.subject": "--vlm SUBJECT",
+    "vla_node.subject": "--vla SUBJECT",
+    "gate_node.calibration": "--calibration FILE",
+}
+"""Options in place of parameters."""
 
 
 def rescore_frames(arguments: argparse.Namespace) -> int:
@@ -93,8 +99,7 @@ def _rescore(arguments: argparse.Namespace, frames: Frames, plan: RescoringPlan,
     scores = [score_session(folder.name, record, remarks) for _, record in records]
     for (recording, _), one in zip(records, scores, strict=True):
         one.write(recording.parent)
-    every = dict.fromkeys(remark for one in scores for remark in one.remarks)
-    whole = SessionScores(folder.name, tuple(run for one in scores for run in one.runs), tuple(every))
+    whole = joined_scores(folder.name, scores)
     whole.write(folder)
     names = frames.names(tuple(plan.cameras)) if isinstance(frames, NumberedFrames) else {}
     write_text_whole(folder / FRAMES_FILE, _table([record for _, record in records], names))
@@ -122,9 +127,7 @@ def _report(arguments: argparse.Namespace, scores: SessionScores, folder: Path) 
     if arguments.json:
         print_json(scores.tree())
         return
-    for remark in scores.remarks:
-        print(f"note: {remark}")
-    results_table(scores.runs, has_scenes=False)
+    print_scores(scores, has_scenes=False)
     print(f"each image: {folder / FRAMES_FILE}")
     next_command("report", folder)
 
@@ -227,7 +230,9 @@ def _panel(arguments: argparse.Namespace, frames: Frames, plan: RescoringPlan, o
         raise UsageError("nobody judges", expected="--vlm, --vla or --calibration")
     if arguments.state and arguments.vla is None:
         raise UsageError("--state is for a policy", expected="--vla")
-    graph = resolve(tuple(arguments.config), overrides_of(arguments.set), only_reads=True)
+    overrides = overrides_of(arguments.set)
+    refuse_unread(overrides, _OPTIONS)
+    graph = resolve(tuple(arguments.config), overrides, only_reads=True)
     states = _states(arguments, frames)
     judge = None
     if arguments.calibration is not None:

@@ -1,4 +1,4 @@
-"""Table of the scores of a trial."""
+"""Scores of a trial on the terminal: notes, subjects, and a table."""
 
 from __future__ import annotations
 
@@ -8,11 +8,27 @@ from typing import Final
 from rich.table import Table
 
 from embodied_iqa.arm.verdict import GateMode
-from embodied_iqa.cli.output import breakable, console, table_of
+from embodied_iqa.cli.output import breakable, console, printable, table_of
 from embodied_iqa.imaging.distortions import entry
+from embodied_iqa.runs.graph.session_results import SessionScores
 from embodied_iqa.runs.trial.scores import Cognition, Decision, Execution, RunScores
 
 _NUMBERS: Final = ("cognition", "decision", "execution", "pass / hold / reject", "lost")
+
+
+def print_scores(scores: SessionScores, *, has_scenes: bool) -> None:
+    """Print the notes of a session, whose answers and decisions are scored, and the scores.
+
+    Args:
+        scores: Of the session.
+        has_scenes: See `results_table`.
+    """
+    for remark in scores.remarks:
+        print(f"note: {remark}")
+    roles = ("VLM", scores.subjects.vlm), ("VLA", scores.subjects.vla)
+    if named := [f"{role} {printable(name)}" for role, names in roles for name in names]:
+        print(f"subjects: {', '.join(named)}")
+    results_table(scores.runs, has_scenes=has_scenes)
 
 
 def results_table(runs: Sequence[RunScores], *, has_scenes: bool = True) -> None:

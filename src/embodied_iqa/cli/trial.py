@@ -22,7 +22,7 @@ from embodied_iqa.cli.node_options import add_consent, add_node_options, overrid
 from embodied_iqa.cli.output import next_command, print_json, print_progress
 from embodied_iqa.cli.person import END_KEY, end_key, person_at_terminal
 from embodied_iqa.cli.plan_options import seed_number
-from embodied_iqa.cli.results import results_table
+from embodied_iqa.cli.results import print_scores
 from embodied_iqa.imaging.distortions import parse_distortion
 from embodied_iqa.runs.graph.camera_parameters import CameraParameters
 from embodied_iqa.runs.graph.camera_sources import CameraKind, CameraSource
@@ -131,9 +131,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(scores.tree())
         return 0
-    for remark in scores.remarks:
-        print(f"note: {remark}")
-    results_table(scores.runs, has_scenes=plan.graph.arm_node.robot.is_simulated)
+    print_scores(scores, has_scenes=plan.graph.arm_node.robot.is_simulated)
     print(f"report: {os.path.relpath(page)}")
     again = f"{os.path.relpath(run_folder)}-again"
     next_command("rescore", os.path.relpath(folders[0].recording), "--out", again)

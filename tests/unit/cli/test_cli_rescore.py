@@ -34,6 +34,49 @@ def test_an_invalid_pose_fails_only_what_needed_it(
     assert (f"the decision at {bad_ns} ns is left out" in said) == bool(code)
 
 
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("vlm_node.subject=panel-vlm-plain", "expected --vlm SUBJECT with --task TEXT and --distortion"),
+        ("vla_node.subject=panel-vla-side", "expected --vla SUBJECT with --task TEXT and --distortion"),
+        ("gate_node.judge.mode=off", "expected a parameter of gate_node.calibration, gate_node.judge, vlm_"),
+        ("vla_node.policy.pairing_tolerance_s=0.1", "expected a parameter of"),
+        ("arm_node.robot=ur5", "expected a parameter of"),
+        ("camera_node.wide=5", "unknown parameter"),
+    ],
+)
+def test_a_parameter_that_rescoring_does_not_use_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], word: str, said: str
+) -> None:
+    path = write_trial(tmp_path / "trial.mcap")
+    assert main(["rescore", str(path), "--set", word]) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert ("rescoring does not use " + word.partition("=")[0] in error) == ("unknown" not in said)
+
+
+def test_parameters_that_rescoring_uses_are_taken(tmp_path: Path) -> None:
+    used = {
+        "vlm_node.decoding.max_new_tokens": 9,
+        "vla_node.policy.seed": 1,
+        "gate_node.judge.trip_frames": 2,
+        "arm_node.controller.lease.ttl_s": 0.3,
+    }
+    words = [word for name, value in used.items() for word in ("--set", f"{name}={value}")]
+    assert main(["rescore", str(write_trial(tmp_path / "trial.mcap")), *words]) == 0
+
+
+def test_the_subjects_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    recording, out = write_trial(tmp_path / "trial.mcap"), tmp_path / "out"
+    assert main(["rescore", str(recording), "--out", str(out)]) == 0
+    said = capsys.readouterr().out
+    assert said.index("\nsubjects: VLM pixel-vlm, VLA pixel-vla\n") < said.index("cognition")
+    tree = json.loads((out / "scores.json").read_text(encoding="utf-8"))
+    assert tree["subjects"] == {"vlm": {"pixel-vlm": "1"}, "vla": {"pixel-vla": "1"}}
+    assert main(["rescore", str(recording), "--without", "cognition", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["subjects"]["vlm"] == {}
+
+
 def test_only_what_is_written_has_a_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     recording, out = write_trial(tmp_path / "trial.mcap"), tmp_path / "out"
     assert main(["rescore", str(recording)]) == 0

@@ -132,6 +132,7 @@ def test_every_sampled_image_is_asked_about_as_recorded_and_distorted(tmp_path: 
     (recorded,) = read_trial(out / "open-the-drawer-recorded/trial.mcap").runs
     assert {one.source for one in recorded.answers} == {Source.RAW}
     tree = json.loads((out / "scores.json").read_text())
+    assert tree["subjects"] == {"vlm": {"pixel-vlm": "1"}, "vla": {}}
     assert [run["frames"] for run in tree["runs"]] == [{"published": 3, "received": 3, "lost": 0}] * 3
     assert len(rows_of(out)) == 9
     assert {row["verdict"] for row in rows_of(out)} == {""}
@@ -199,6 +200,22 @@ def test_a_policy_gets_its_parameters(tmp_path: Path, monkeypatch: pytest.Monkey
     policy = ["--set", "vla_node.policy.convention=pi0-libero"]
     assert main([*words, *policy, "--out", str(tmp_path / "out")]) == 0
     assert conventions == ["pi0-libero"]
+
+
+@pytest.mark.parametrize(
+    ("name", "option"),
+    [
+        ("vlm_node.subject", "--vlm SUBJECT"),
+        ("vla_node.subject", "--vla SUBJECT"),
+        ("gate_node.calibration", "--calibration FILE"),
+    ],
+)
+def test_a_parameter_that_is_an_option_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, option: str
+) -> None:
+    words = ("--task", TASK, "--vlm", "pixel", "--distortion", "19:5", "--set", f"{name}=x")
+    assert rescore(write_bag(tmp_path / "bag.mcap"), tmp_path / "out", *words) == 2
+    assert f"rescoring does not use {name}; expected {option}" in capsys.readouterr().err
 
 
 def test_the_gate_judges_with_a_calibration_of_these_cameras_alone(tmp_path: Path) -> None:
@@ -660,7 +677,8 @@ def test_images_at_the_top_of_a_folder_are_a_topic_and_a_small_one_is_left_out(
     write_image(photos / "small.png", image(View.TOP, 1)[:8, :8])
     words = ["--task", TASK, "--vlm", "pixel", "--distortion", "19:5", "--out", str(out)]
     assert main(["rescore", str(photos), *words]) == 2
-    assert "expected --topic, such as top=.; available: ., sub" in capsys.readouterr().err
+    expected = "expected --topic top=. or another name, or --topic VIEW=TOPIC; available: ., sub"
+    assert expected in capsys.readouterr().err
     assert main(["rescore", str(photos), *words, "--topic", "top=."]) == 0
     assert [row["image"] for row in rows_of(out)] == ["0.png", "1.png", "2.png"] * 2
     assert "left out: small.png: image too small; expected at least 16 x 16" in capsys.readouterr().out

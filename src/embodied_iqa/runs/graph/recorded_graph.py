@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Final
 
 from embodied_iqa.arm.lease_options import LeaseOptions
 from embodied_iqa.arm.verdict import GateMode
-from embodied_iqa.base.config import Parameter, build, parameters_of, values_of
+from embodied_iqa.base.config import Parameter, build, named, parameters_of, values_of
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.files import sha256_of
 from embodied_iqa.data.recording.reader import TrialReader
 from embodied_iqa.data.recording.trial_reading import METADATA
+from embodied_iqa.models.subjects.subject_options import VlaOptions, VlmOptions
 from embodied_iqa.quality.gate.calibration_file import gate_file_path, load_gate_file
 from embodied_iqa.quality.gate.judge import GateOptions
 from embodied_iqa.quality.gate.judgement import JudgeChoice, JudgeKind
-from embodied_iqa.runs.graph.lease_parameters import link_nodes
+from embodied_iqa.runs.graph.lease_parameters import LEASE_GROUPS, link_nodes
 from embodied_iqa.runs.graph.node_sections import values_by_node
 from embodied_iqa.runs.graph.node_table import (
     nodes_with,
@@ -40,6 +41,16 @@ _IS_PATH: Final = "policy.statistics"
 """Of the machine of the trial: a parameter file names it where the recording is rescored."""
 _GROUPS: Final = (("vlm_node", VlmParameters, "decoding."), ("vla_node", VlaParameters, "policy."))
 _BOOLEANS: Final = {"True": True, "False": False}
+_READ: Final = (
+    _CALIBRATION,
+    _RULES.removesuffix("."),
+    *(f"vlm_node.{group.name}" for group in fields(VlmOptions)),
+    *(f"vla_node.{group.name}" for group in fields(VlaOptions)),
+)
+"""Parameters and groups that rescoring reads where no node runs."""
+_LINKED: Final = tuple(f"{node}.{group}" for node, group in LEASE_GROUPS.items())
+_RECORDED: Final = (f"{_RULES}{_MODE}", "vla_node.policy.pairing_tolerance_s")
+"""In groups that are read, but as recorded."""
 _NOTHING: Final = "the gate judges nothing (--calibration FILE names one):"
 
 
@@ -108,6 +119,26 @@ def judged_with(gate: GateParameters, calibration: Path) -> tuple[GateParameters
         return gate, ()
     remark = f"the gate judges by statistics: {calibration} holds no fit of the judge {kind}"
     return replace(gate, judge=replace(gate.judge, kind=JudgeChoice())), (remark,)
+
+
+def refuse_unread(overrides: Mapping[str, object], instead: Mapping[str, str]) -> None:
+    """Refuse a parameter that rescoring without nodes does not read; unknown ones are those of `resolve`.
+
+    Args:
+        overrides: `node.parameter` to value.
+        instead: What to do in place of setting a parameter, by its name.
+
+    Raises:
+        UsageError: One is not read.
+    """
+    for name in overrides:
+        node, _, parameter = name.partition(".")
+        if not named(parameters_by_node().get(node, ()), parameter):
+            continue
+        is_read = any(name == read or name.startswith(f"{read}.") for read in (*_READ, *_LINKED))
+        if name in instead or name in _RECORDED or not is_read:
+            expected = instead.get(name, f"a parameter of {', '.join(_READ)}")
+            raise UsageError(f"rescoring does not use {name}", expected=expected)
 
 
 def graph_of_recording(

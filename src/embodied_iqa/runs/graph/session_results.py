@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
@@ -72,6 +72,28 @@ class SubjectScore(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class ScoredSubjects:
+    """Subjects whose answers and decisions are scored: name to version; empty where there are none."""
+
+    vlm: Mapping[str, str] = field(default_factory=dict)
+    vla: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, records: Iterable[TrialRecord]) -> ScoredSubjects:
+        """Return those of records."""
+        runs = [run for record in records for run in record.runs]
+        return cls(
+            {one.subject: one.subject_version for run in runs for one in run.answers},
+            {one.subject: one.subject_version for run in runs for one in run.chunks},
+        )
+
+    @property
+    def by_name(self) -> dict[str, str]:
+        """Version of every subject."""
+        return {**self.vlm, **self.vla}
+
+
+@dataclass(frozen=True, slots=True)
 class SessionScores:
     """Content of a scores.json.
 
@@ -80,12 +102,14 @@ class SessionScores:
         runs: Scores of every run.
         remarks: What the scores leave out and why.
         without: Scores that `rescore --without` left out.
+        subjects: Whose answers and decisions are scored.
     """
 
     run_id: str
     runs: tuple[RunScores, ...]
     remarks: tuple[str, ...]
     without: tuple[SubjectScore, ...] = ()
+    subjects: ScoredSubjects = field(default_factory=ScoredSubjects)
 
     def tree(self) -> dict[str, Any]:
         """Return the file's content as plain data."""
@@ -94,6 +118,7 @@ class SessionScores:
             "run": self.run_id,
             "recipes": RECIPES,
             "versions": versions(),
+            "subjects": asdict(self.subjects),
             "remarks": list(self.remarks),
             "without": list(self.without),
             "runs": [as_json(run) for run in self.runs],
@@ -119,7 +144,20 @@ def score_session(
     unasked = () if record.has_vlm else (_NO_VLM,)
     unscored = (*undecided_runs(record), *unscored_subjects(record, constants_of))
     every = (*remarks, *left_out, *unasked, *unscored)
-    return SessionScores(run_id, score_trial(record, constants_of), every, tuple(without))
+    subjects = ScoredSubjects.of([record])
+    return SessionScores(run_id, score_trial(record, constants_of), every, tuple(without), subjects)
+
+
+def joined_scores(run_id: str, parts: Sequence[SessionScores], remarks: Sequence[str] = ()) -> SessionScores:
+    """Return the scores of several recordings as those of one session; each remark once, its own first."""
+    vlm = {name: version for part in parts for name, version in part.subjects.vlm.items()}
+    vla = {name: version for part in parts for name, version in part.subjects.vla.items()}
+    return SessionScores(
+        run_id,
+        tuple(run for part in parts for run in part.runs),
+        tuple(dict.fromkeys([*remarks, *(remark for part in parts for remark in part.remarks)])),
+        subjects=ScoredSubjects(vlm, vla),
+    )
 
 
 def undecided_runs(record: TrialRecord) -> tuple[str, ...]:
@@ -143,10 +181,6 @@ def finish_session(info: SessionInfo, folders: Sequence[TaskFolder], remarks: Se
     for folder in folders:
         tasks.append(score_session(info.run_folder.name, read_trial(folder.recording), remarks))
         tasks[-1].write(folder.folder)
-    whole = SessionScores(
-        info.run_folder.name,
-        tuple(run for task in tasks for run in task.runs),
-        tuple(dict.fromkeys([*remarks, *(remark for task in tasks for remark in task.remarks)])),
-    )
+    whole = joined_scores(info.run_folder.name, tasks, remarks)
     whole.write(info.run_folder)
     return whole

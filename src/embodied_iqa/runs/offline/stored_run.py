@@ -22,7 +22,7 @@ from embodied_iqa.data.recording.repair.recover import readable_file
 from embodied_iqa.data.recording.trial_reading import NoRunError, read_trial
 from embodied_iqa.data.recording.trial_record import RunRecord, TrialRecord
 from embodied_iqa.runs.graph.arm_parameters import RobotKind
-from embodied_iqa.runs.graph.session_results import SubjectScore, score_session
+from embodied_iqa.runs.graph.session_results import ScoredSubjects, SubjectScore, score_session
 from embodied_iqa.runs.trial.scores import RunScores
 
 _RECORDING: Final = "trial.mcap"
@@ -233,10 +233,11 @@ def _context(
     run, versions = config.get("run"), config.get("versions")
     run = run if isinstance(run, Mapping) else {}
     versions = versions if isinstance(versions, Mapping) else session.versions
+    subjects = ScoredSubjects.of(task.record for task in tasks)
     return RunContext(
         run_id=str(run.get("id") or folder.resolve().name),
         date=_date(run.get("started")),
-        versions={str(name): str(version) for name, version in versions.items()} | _subjects(tasks),
+        versions={str(name): str(version) for name, version in versions.items()} | subjects.by_name,
         seeds=_seeds(tasks),
         command_line=str(run.get("command") or ""),
         git_hash=str(run.get("git_hash") or ""),
@@ -280,12 +281,6 @@ def _date(value: object) -> datetime | None:
         return datetime.fromisoformat(str(value))
     except ValueError:
         return None
-
-
-def _subjects(tasks: Sequence[ReportedTask]) -> dict[str, str]:
-    runs = [run for task in tasks for run in task.record.runs]
-    answers = {item.subject: item.subject_version for run in runs for item in run.answers}
-    return answers | {item.subject: item.subject_version for run in runs for item in run.chunks}
 
 
 def _seeds(tasks: Sequence[ReportedTask]) -> dict[str, int]:
