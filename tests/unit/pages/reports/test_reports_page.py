@@ -120,6 +120,8 @@ def test_a_schedule_is_named_and_its_levels_are_on_the_timeline(tmp_path: Path) 
     page = page_of([reported(tmp_path / "trial.mcap")], tmp_path)
     run = article(page, 1)
     assert "schedule burst:start=0.1,length=0.2,every=0.0" in words(run)
+    row = page.xpath("//table[contains(@class, 'scored')]//th[@scope='row']")[1]
+    assert words(row).endswith("level 3 burst:start=0.1,length=0.2,every=0.0")
     (strip,) = run.xpath(".//*[@aria-label='Level of the distortion over time']")
     titles = [words(title) for title in strip.xpath(".//title")]
     assert [title.partition(": ")[2] for title in titles] == ["level 0, 2 frames", "level 3, 2 frames"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import cv2
@@ -61,6 +62,14 @@ def test_the_pages_of_a_run(run: Path) -> None:
         assert client.get(place).status_code == 404
     for beside in ("x", "run/0", "run/0/x", "nobody/0/0"):
         assert client.get(f"/run/run/0/1?beside={beside}").status_code in {400, 404}
+
+
+def test_a_run_with_a_schedule_is_named_with_it(tmp_path: Path) -> None:
+    burst = replace(NOISE, schedule="burst:start=0.0,length=1.5")
+    write_trial(tmp_path / "trial.mcap", (NOISE, burst))
+    client, _ = client_of(tmp_path)
+    page = client.get(f"/run/{tmp_path.name}/0/1").text
+    assert page.count("level 3 burst:start=0.0,length=1.5") == 2, "of the choice beside, and the heading"
 
 
 def test_a_recording_that_was_cut_short_is_explained(tmp_path: Path) -> None:
