@@ -46,7 +46,7 @@ from embodied_iqa.runs.graph.parameters import GraphParameters
 from embodied_iqa.runs.graph.recorded_graph import judged_with, refuse_unread
 from embodied_iqa.runs.graph.session_results import SessionScores, joined_scores, score_session
 from embodied_iqa.runs.offline.recorded_actions import RecordedActions, actions_of, described
-from embodied_iqa.runs.offline.rescored_frames import FrameRescorer
+from embodied_iqa.runs.offline.rescored_frames import FrameRescorer, RescoredRun
 from embodied_iqa.runs.offline.rescoring_plan import Panel, RescoringPlan
 from embodied_iqa.runs.trial.run_folder import make_run_folder
 from embodied_iqa.runs.trial.scores import score_trial
@@ -84,7 +84,7 @@ def _rescore(arguments: argparse.Namespace, frames: Frames, plan: RescoringPlan,
     try:
         with ProgressBars(transient=False) as bars:
             total = frames.count(tuple(plan.cameras))
-            records = rescorer.records(lambda done: bars.update("rescoring images", done, total))
+            runs = rescorer.runs(lambda done: bars.update("rescoring images", done, total))
     except BaseException:
         with suppress(OSError):  # the recordings are discarded; what else is in it stays
             folder.rmdir()
@@ -96,15 +96,15 @@ def _rescore(arguments: argparse.Namespace, frames: Frames, plan: RescoringPlan,
         remarks.append("the gate judged nothing: no --calibration of these cameras")
     if isinstance(frames, NumberedFrames):
         remarks.append("files have no times: the stamp of an image is its number, in s")
-    scores = [score_session(folder.name, record, remarks) for _, record in records]
-    for (recording, _), one in zip(records, scores, strict=True):
-        one.write(recording.parent)
+    scores = [score_session(folder.name, run.record, remarks) for run in runs]
+    for run, one in zip(runs, scores, strict=True):
+        one.write(run.recording.parent)
     whole = joined_scores(folder.name, scores)
     whole.write(folder)
     names = frames.names(tuple(plan.cameras)) if isinstance(frames, NumberedFrames) else {}
-    write_text_whole(folder / FRAMES_FILE, _table([record for _, record in records], names))
+    write_text_whole(folder / FRAMES_FILE, _table(runs, names))
     _report(arguments, whole, folder)
-    return int(not any(_has_judgement(run) for _, record in records for run in record.runs))
+    return int(not any(_has_judgement(one) for run in runs for one in run.record.runs))
 
 
 def _stated(actions: RecordedActions, vla: Vla | None) -> str:
@@ -128,7 +128,7 @@ def _report(arguments: argparse.Namespace, scores: SessionScores, folder: Path) 
         print_json(scores.tree())
         return
     print_scores(scores, has_scenes=False)
-    print(f"each image: {folder / FRAMES_FILE}")
+    print(f"the scores are those of the first image of each run; each image: {folder / FRAMES_FILE}")
     next_command("report", folder)
 
 
@@ -289,32 +289,31 @@ def _subjects(
     return vlm, vla
 
 
-def _table(records: Sequence[TrialRecord], names: Mapping[int, str]) -> str:
-    """Return every image under every distortion as CSV; what is not known is empty."""
+def _table(runs: Sequence[RescoredRun], names: Mapping[int, str]) -> str:
+    """Return every image of every camera under every distortion as CSV; what is not known is empty."""
     stream = io.StringIO()
     writer = csv.DictWriter(stream, _COLUMNS, restval="", lineterminator="\n")
     writer.writeheader()
-    for record in records:
-        (run,) = record.runs
-        stamps_ns = {one.stamp_ns for one in run.answers} | {one.stamp_ns for one in run.chunks}
-        for stamp_ns in sorted(stamps_ns | {one.stamp_ns for one in run.verdicts}):
+    for run in runs:
+        for stamp_ns, view in run.images:
             image = {"image": names[stamp_ns]} if stamp_ns in names else {}
-            writer.writerow(_row(record, run, stamp_ns) | image)
+            writer.writerow(_row(run.record, stamp_ns, view) | image)
     return stream.getvalue()
 
 
-def _row(record: TrialRecord, run: RunRecord, stamp_ns: int) -> dict[str, object]:
+def _row(record: TrialRecord, stamp_ns: int, view: View) -> dict[str, object]:
+    """Return what was found on an image; a decision is that on the image of the policy's first camera."""
+    (run,) = record.runs
+    of_image = stamp_ns, view
     moment = replace(
         run,
-        answers=tuple(item for item in run.answers if item.stamp_ns == stamp_ns),
-        chunks=tuple(item for item in run.chunks if item.stamp_ns == stamp_ns),
-        verdicts=tuple(item for item in run.verdicts if item.stamp_ns == stamp_ns),
+        answers=tuple(item for item in run.answers if (item.stamp_ns, item.view) == of_image),
+        chunks=tuple(item for item in run.chunks if (item.stamp_ns, item.view) == of_image),
+        verdicts=tuple(item for item in run.verdicts if (item.stamp_ns, item.view) == of_image),
         recorded=tuple(item for item in run.recorded or () if item.stamp_ns == stamp_ns),
     )
     (scores,) = score_trial(replace(record, runs=(moment,)), constants_of)
     verdict = moment.verdicts[0] if moment.verdicts else None
-    views = [one.view for one in moment.answers] + [one.view for one in moment.chunks]
-    view = (views + [one.view for one in moment.verdicts])[0]
     distorted, raw = moment.answer(Source.DISTORTED), moment.answer(Source.RAW)
     found: dict[str, object] = {
         "task": record.task,

@@ -152,12 +152,14 @@ def test_the_report_of_rescored_images_speaks_of_images(
     assert main(["report", str(out)]) == 0
     page = lxml.html.document_fromstring((out / "report.html").read_text())
     text = " ".join(page.text_content().split())
-    assert page.findtext(".//h1").startswith("3 images, 2 distortions, nothing executed: decision ")
+    start = "3 images, 2 distortions, nothing executed; on the first image of each run: decision "
+    assert page.findtext(".//h1").startswith(start)
     (task,) = page.xpath("//section[@class='task']")
     runs = [" ".join(run.findtext(".//h3").split()) for run in task.xpath(".//article")]
     assert (runs[0], len(runs)) == ("Reference run", 3)
     assert text.count("embodied-iqa rescore ") == 3
     assert "Not executed" in text
+    assert "9 September 2001, 01:46 UTC" in text, "of the first stamp"
     tiles = {tile.text_content().strip() for tile in page.xpath("//*[@class='tile-title']")}
     assert "Success" not in tiles
     for wrong in ("No end recorded", "nothing can be compared", "only a part", "Scene seed", "not counted"):
@@ -419,6 +421,18 @@ def test_recordings_that_wait_have_no_file_open(tmp_path: Path, monkeypatch: pyt
 def messages_of(path: Path) -> list[tuple[str, int, int]]:
     with TrialReader(path) as reader:
         return [(one.topic, one.log_time_ns, len(one.cdr)) for one in reader.messages()]
+
+
+def test_every_image_of_every_camera_that_is_counted_is_listed(tmp_path: Path) -> None:
+    bag, out = write_bag(tmp_path / "bag.mcap"), tmp_path / "out"
+    words = ("--task", TASK, "--vlm", "pixel", "--distortion", "12:3", "--every", "0.5")
+    assert rescore(bag, out, *words, "--topic", f"top={COLOUR}", "--topic", f"wrist={EYE}") == 0
+    tree, rows = json.loads((out / "scores.json").read_text()), rows_of(out)
+    assert [run["frames"]["published"] for run in tree["runs"]] == [6, 6]
+    assert len(rows) == 12
+    assert len({(row["stamp_ns"], row["view"], row["distortion"]) for row in rows}) == 12
+    assert {row["view"] for row in rows if row["reference_answer"]} == {"top"}
+    assert sum(bool(row["reference_answer"]) for row in rows) == 6
 
 
 def test_a_distortion_by_number_and_by_name_is_one(tmp_path: Path) -> None:
@@ -687,12 +701,12 @@ def test_images_at_the_top_of_a_folder_are_a_topic_and_a_small_one_is_left_out(
 def test_topics_that_nobody_chose_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bag, words = tmp_path / "bag.mcap", ("--task", TASK, "--vlm", "p", "--distortion", "10:3")
     with TrialWriter(bag, types=type_store()) as writer:
-        for topic in ("/camera/top/image_raw", COLOUR):
+        for topic in ("/camera/top/image_raw", COLOUR, "/cell1/distorted/top/preview"):
             writer.add_channel(topic, IMAGE_TYPE)
             writer.write(topic, image_to_cdr(image(View.TOP, 0), START_NS), START_NS)
     assert main(["rescore", str(bag), "--out", str(tmp_path / "out"), *words]) == 0
     said = f"not read without --topic VIEW=TOPIC: {COLOUR}"
-    assert said in capsys.readouterr().out
+    assert f"note: {said}\n" in capsys.readouterr().out
     assert RecordingSource(bag, None, Sampling(task=TASK)).notes() == (said,)
     assert rescore(bag, tmp_path / "chosen", *words) == 0
     assert "not read" not in capsys.readouterr().out

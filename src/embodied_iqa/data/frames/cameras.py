@@ -23,6 +23,8 @@ _BESIDE: Final = {
 }
 """Name of a camera of colour to those of the depth in its pixels; other depth has pixels of its own."""
 _OPTION: Final = "--topic"
+_PREVIEW: Final = re.compile(r"(/\w+)*/distorted/\w+/preview(/compressed)?", re.ASCII)
+"""Of `distortion_node`, in any namespace: shows what a camera shows, distorted, at a lower rate."""
 _LISTED: Final = 5
 """Of more topics, the rest is counted."""
 _EXAMPLE: Final = "such as top=/camera/camera/color/image_raw or top=realsense-ros"
@@ -98,8 +100,9 @@ def cameras_of(
 
 
 def topics_not_read(frames: Frames, cameras: Collection[str]) -> str:
-    """Return a sentence on the image topics that nobody chose; empty for none."""
-    rest = [shown_topic(topic) for topic in frames.topics if topic not in cameras]
+    """Return a sentence on the image topics that nobody chose, without previews; empty for none."""
+    of_cameras = (topic for topic in frames.topics if not _PREVIEW.fullmatch(topic))
+    rest = [shown_topic(topic) for topic in of_cameras if topic not in cameras]
     words = f"{', '.join(rest[:_LISTED])}{f' and {len(rest) - _LISTED} more' if len(rest) > _LISTED else ''}"
     return f"not read without {_OPTION} VIEW=TOPIC: {words}" if rest else ""
 

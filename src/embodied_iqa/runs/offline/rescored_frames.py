@@ -44,6 +44,21 @@ _MOST_OPEN: Final = 64
 """Recordings whose files are open: a data set may have thousands of tasks."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class RescoredRun:
+    """A task under a distortion.
+
+    Attributes:
+        recording: The file.
+        record: Of one run.
+        images: Stamp and camera of each image, in the order of their stamps.
+    """
+
+    recording: Path
+    record: TrialRecord
+    images: tuple[tuple[int, View], ...]
+
+
 @dataclass(slots=True, eq=False)
 class _Run:
     """A task under a distortion: its recording, and what was found so far."""
@@ -58,7 +73,7 @@ class _Run:
     verdicts: list[VerdictRecord] = field(default_factory=list)
     recorded: list[ChunkRecord] | None = None
     end_ns: int = 0
-    images: int = 0
+    images: list[tuple[int, View]] = field(default_factory=list)
 
     def record(self, task: str, metadata: dict[str, str]) -> TrialRecord:
         run = RunRecord(
@@ -69,8 +84,8 @@ class _Run:
             outcome=None,
             reason=NOT_EXECUTED,
             T_base_tool=np.eye(4),
-            frames_published=self.images,
-            frames_received=self.images if self.gatekeeper is None else len(self.verdicts),
+            frames_published=len(self.images),
+            frames_received=len(self.images if self.gatekeeper is None else self.verdicts),
             gate_mode=GateMode.OFF if self.gatekeeper is None else GateMode.SHADOW,
             answers=tuple(self.answers),
             chunks=tuple(self.chunks),
@@ -125,8 +140,8 @@ class FrameRescorer:
         found += [f"nothing was rescored for {task!r}{apart}" for task in tasks if task not in rescored]
         return tuple(found)
 
-    def records(self, progress: Callable[[int], None]) -> list[tuple[Path, TrialRecord]]:
-        """Return the recording and the record of each task and distortion; to be called once.
+    def runs(self, progress: Callable[[int], None]) -> list[RescoredRun]:
+        """Return the run of each task and distortion; to be called once.
 
         Args:
             progress: Called with the number of images read, after each.
@@ -148,7 +163,10 @@ class FrameRescorer:
                 depth.close()
         if not self._runs:
             raise InputError(f"{self._frames.path} gives nothing to rescore", got="; ".join(self.remarks))
-        return [(run.output.path, run.record(task, self._metadata)) for (task, _), run in self._runs.items()]
+        return [
+            RescoredRun(run.output.path, run.record(task, self._metadata), tuple(run.images))
+            for (task, _), run in self._runs.items()
+        ]
 
     def _moment(self, moment: Moment) -> None:
         """Ask about the recorded images once, and about those of every distortion."""
@@ -167,7 +185,7 @@ class FrameRescorer:
             recorded = moment.frames(moment.images, self._plan)
             for view in moment.images:
                 run.output.image(recorded[view])
-                run.images += 1
+                run.images.append((moment.stamp_ns, view))
                 self._judge(run, view, moment.stamp_ns, distorted[view])
             self._note(run, raw_answer, raw_chunk)
             if run.recorded is not None and done is not None:

@@ -8,12 +8,13 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.records import structure
+from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.base.user_files.json_files import load_json
 from embodied_iqa.base.user_files.texts import read_text
 from embodied_iqa.base.user_files.yaml_files import MOST_YAML_BYTES, parse_yaml
@@ -28,6 +29,10 @@ from embodied_iqa.runs.trial.scores import RunScores
 _RECORDING: Final = "trial.mcap"
 _SCORES: Final = "scores.json"
 _CONFIG: Final = "config.yaml"
+_DATES_NS: Final = range(
+    *(int(datetime(year, 1, 1, tzinfo=UTC).timestamp()) * SECOND_NS for year in (2000, 2100))
+)
+"""Stamps that are dates: those of files count images, those of a world or a device begin near 0."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,7 +79,7 @@ class RunContext:
 
     Attributes:
         run_id: Name of the run's folder.
-        date: Start of the run, with its time zone.
+        date: Start of the run, with its time zone; where no session noted it, that of the first stamp.
         versions: Version of each part (package, subject, library).
         seeds: Seed for each purpose.
         command_line: As typed.
@@ -236,7 +241,7 @@ def _context(
     subjects = ScoredSubjects.of(task.record for task in tasks)
     return RunContext(
         run_id=str(run.get("id") or folder.resolve().name),
-        date=_date(run.get("started")),
+        date=_date(run.get("started")) or _recorded_date(tasks),
         versions={str(name): str(version) for name, version in versions.items()} | subjects.by_name,
         seeds=_seeds(tasks),
         command_line=str(run.get("command") or ""),
@@ -281,6 +286,12 @@ def _date(value: object) -> datetime | None:
         return datetime.fromisoformat(str(value))
     except ValueError:
         return None
+
+
+def _recorded_date(tasks: Sequence[ReportedTask]) -> datetime | None:
+    """Return when the first run began; None where stamps are no dates, as those of a simulated world."""
+    first_ns = min((run.start_ns for task in tasks for run in task.record.runs), default=0)
+    return datetime.fromtimestamp(first_ns // SECOND_NS, UTC) if first_ns in _DATES_NS else None
 
 
 def _seeds(tasks: Sequence[ReportedTask]) -> dict[str, int]:
