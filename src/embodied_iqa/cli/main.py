@@ -160,8 +160,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         where = "" if error.filename is None else f"{error.filename}: "
         print(f"embodied-iqa: {where}{error.strerror or first_line(error)}", file=sys.stderr)
         return 1
-    except KeyboardInterrupt:
-        print(INTERRUPTED, file=sys.stderr)
+    except KeyboardInterrupt as interrupt:
+        print("; ".join(filter(None, (INTERRUPTED, str(interrupt)))), file=sys.stderr)
         return EXIT_CODE
     finally:
         if is_process:  # a second Ctrl-C would interrupt the end of the interpreter

@@ -12,10 +12,12 @@ from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.files import remove_parts, write_json_whole
 from embodied_iqa.base.jobs.plan import require_same_plan
 from embodied_iqa.base.locks import take_lock
+from embodied_iqa.base.termination import terminable
 from embodied_iqa.base.user_files.json_files import load_json
 
 _LOCK: Final = ".lock"
 _LONGEST_NAME: Final = 80
+_GOES_ON: Final = "the same command goes on where it stopped"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +28,13 @@ class JobFolder:
         path: The folder.
         job: The job in words, for messages: ``metric benchmark``.
         plan_file: Name of the JSON file of its plan.
+        resumes: Whether the same command continues a job that was interrupted.
     """
 
     path: Path
     job: str
     plan_file: str = "plan.json"
+    resumes: bool = True
 
     def plan(self) -> dict[str, Any] | None:
         """Return the stored plan; None where the folder is new or empty.
@@ -80,6 +84,7 @@ class JobFolder:
 
         Raises:
             InputError: Another job works in it, or the folder cannot be written.
+            KeyboardInterrupt: At Ctrl-C, SIGTERM and SIGHUP; it says so where the job resumes.
         """
         with ExitStack() as stack:
             try:
@@ -95,4 +100,10 @@ class JobFolder:
             except OSError as error:
                 raise InputError(f"cannot write to {self.path}: {error.strerror}") from None
             stack.callback(stream.truncate, 0)
-            yield
+            try:
+                with terminable():
+                    yield
+            except KeyboardInterrupt:
+                if not self.resumes:
+                    raise
+                raise KeyboardInterrupt(_GOES_ON) from None

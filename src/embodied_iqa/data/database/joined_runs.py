@@ -54,7 +54,7 @@ def join_execution(store: DatabaseStore, experiments: Sequence[Path]) -> int:
     duplicates = duplicate_runs(table)
     if duplicates:
         raise InputError("the same run is in the experiments twice", got=duplicates[0])
-    with JobFolder(store.path, "join of experiments").locked():
+    with JobFolder(store.path, "join of experiments", resumes=False).locked():
         write_execution(store, table)
         record = store.record()
         digest = {store.execution_file.name: sha256_of(store.execution_file)}

@@ -37,7 +37,7 @@ def judge_pairs(
         InputError: An image cannot be read, `verdicts.parquet` is a file of another kind, or another job
             works in the database.
     """
-    with JobFolder(store.path, "judging by a gate").locked():
+    with JobFolder(store.path, "judging by a gate", resumes=False).locked():
         stored_verdicts(store)
         references = {row.reference_id: row for row in rows_of(Reference, store.references())}
         rows = [

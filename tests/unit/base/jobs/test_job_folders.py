@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import signal
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -67,6 +69,32 @@ def test_the_job_that_works_in_a_folder_is_named(tmp_path: Path) -> None:
         assert (tmp_path / ".lock").read_text() == "database build"
     with JobFolder(tmp_path, "judging by a gate").locked():
         assert (tmp_path / ".lock").read_text() == "judging by a gate"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("folder", "said"),
+    [(JobFolder(Path(), "build"), "the same command goes on"), (JobFolder(Path(), "x", resumes=False), "")],
+)
+def test_a_job_that_is_ended_says_whether_it_resumes(
+    folder: JobFolder, said: str, number: signal.Signals, tmp_path: Path
+) -> None:
+    before, folder = signal.getsignal(signal.SIGTERM), replace(folder, path=tmp_path)
+    with pytest.raises(KeyboardInterrupt) as ended, folder.locked():
+        signal.raise_signal(number)
+    assert str(ended.value).startswith(said)
+    assert bool(str(ended.value)) == bool(said)
+    assert signal.getsignal(signal.SIGTERM) == before
+    assert (tmp_path / ".lock").read_text() == ""
+
+
+def test_a_signal_that_is_ignored_stays_ignored(tmp_path: Path) -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with JobFolder(tmp_path, "build").locked():
+            signal.raise_signal(signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_long_lists_of_differences_and_long_values_are_cut(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import csv
 import json
 import os
 import shutil
+import signal
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -397,6 +398,26 @@ def test_two_commands_do_not_write_to_one_folder(
     with JobFolder(tmp_path / "o", "distortion of images").locked():
         assert main(command) == 1
         assert "another distortion of images works in" in capsys.readouterr().err
+    assert main(command) == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_command_that_is_ended_says_that_it_goes_on(
+    folder: Path,
+    tmp_path: Path,
+    number: signal.Signals,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+):
+    def ended(self: Manifest, _: object) -> None:
+        signal.raise_signal(number)
+
+    command = ["distort", str(folder), "--distortion", "12:3", "--out", str(tmp_path / "o")]
+    with monkeypatch.context() as patch:
+        patch.setattr(Manifest, "add", ended)
+        assert main(command) == 130
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert said == "embodied-iqa: interrupted; the same command goes on where it stopped"
     assert main(command) == 0
 
 

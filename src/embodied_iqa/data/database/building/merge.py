@@ -53,7 +53,7 @@ def merge_databases(
             raise InputError(f"{store.path} has {waiting} edits that its tables lack", expected=command)
     subjects = _subjects(stores)
     execution = merged_execution(stores)
-    with JobFolder(out, "merge of databases").locked():
+    with JobFolder(out, "merge of databases", resumes=False).locked():
         store = DatabaseStore(out)
         _copy_tables(stores, store)
         plan = {"source": "merged", "parts": [item.record().plan for item in stores]}

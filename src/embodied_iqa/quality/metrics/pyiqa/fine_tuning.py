@@ -74,7 +74,7 @@ def fine_tune(
     if out.exists() and any(out.iterdir()):
         raise InputError(f"{out} is not empty", expected="a new or empty folder")
     rows = _rows(plan)
-    with JobFolder(out, "fine-tuning of a metric").locked():
+    with JobFolder(out, "fine-tuning of a metric", resumes=False).locked():
         write_json_whole(out / "options.json", _options(plan, sum(row["split"] == "train" for row in rows)))
         for kind, columns in _META.items():
             _write_meta(out.resolve() / f"meta_{kind}.csv", columns, rows)

@@ -90,7 +90,7 @@ def store_images(episodes: Sequence[Episode], folder: Path) -> StoredImages:
     Raises:
         InputError: The list is of other episodes, a file cannot be written, or another process draws them.
     """
-    with JobFolder(folder, "drawing of images for a gate").locked():
+    with JobFolder(folder, "drawing of images for a gate", resumes=False).locked():
         return _drawn(episodes, folder)
 
 

@@ -96,7 +96,7 @@ def import_labels(source: Path, task: VisionTask, out: Path, seed: int = 0) -> I
 
 
 def _write(out: Path, task: VisionTask, manifest: Manifest, rows: list[MiqaRow]) -> None:
-    with JobFolder(out, "label import").locked():
+    with JobFolder(out, "label import", resumes=False).locked():
         folder = TaskFolder(out, task)
         if folder.manifest_file.exists():
             raise InputError(f"{folder.path} has labels", expected="a database without this task")
