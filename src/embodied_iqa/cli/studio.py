@@ -8,6 +8,7 @@ from pathlib import Path
 
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.lazy import INSTALL_ALL, importing
+from embodied_iqa.cli.output import print_left_out
 from embodied_iqa.models.subjects.wire.tokens import token_from
 
 _LAST_PORT = 65535
@@ -51,6 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
         from embodied_iqa.pages.studio import server
         from embodied_iqa.pages.studio.kit.context import Studio
         from embodied_iqa.pages.studio.kit.security import Address
+        from embodied_iqa.pages.studio.kit.sources import fault_of
         from embodied_iqa.pages.studio.watch.gate_page import gate_of
     address = Address(arguments.host, arguments.port)
     token = token_from(arguments.token_env)
@@ -63,7 +65,10 @@ def run(arguments: argparse.Namespace) -> int:
         )
     runs = Path("runs")
     folders = arguments.folders or [runs if runs.is_dir() else Path()]
-    shown = Studio.of(folders, token)
+    faults = {folder: fault for folder in folders if (fault := fault_of(folder)) is not None}
+    there = [folder for folder in folders if folder not in faults]
+    shown = Studio.of(there or folders, token)
+    print_left_out(map(str, faults.values()))
     if arguments.live_gate:
         shown.gate = gate_of(arguments.live_gate, token_from(arguments.gate_token_env))
     server.serve(shown, arguments.host, arguments.port, _say)

@@ -7,14 +7,17 @@ from pathlib import Path
 import pytest
 
 from embodied_iqa.base.errors import InputError
+from embodied_iqa.cli.main import main
 from embodied_iqa.data.frames.any_frames import open_frames
 from embodied_iqa.data.recording.writer import TrialWriter
 from embodied_iqa.imaging.images.codecs import write_image
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.imaging.images.image_cdr import IMAGE_TYPE, image_to_cdr
 from embodied_iqa.imaging.images.stored_images import StoredImage
+from embodied_iqa.pages.studio import server
 from embodied_iqa.pages.studio.browse import stored_page
 from embodied_iqa.pages.studio.browse.browser_images import webp
+from embodied_iqa.pages.studio.kit.context import Studio
 from embodied_iqa.pages.studio.kit.sources import Sources
 from lerobot_samples import TASKS, TOP, write_dataset
 from studio_client import client_of
@@ -77,3 +80,24 @@ def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("no images")
     with pytest.raises(InputError, match="is not a folder; expected a database, a run, a recording"):
         Sources([tmp_path / "notes.txt"])
+
+
+def test_a_wrong_folder_is_left_out_and_the_others_are_served(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    served: list[tuple[str, ...]] = []
+
+    def serve(studio: Studio, *_: object) -> None:
+        served.append(tuple(source.name for source in studio.sources.all()))
+
+    monkeypatch.setattr(server, "serve", serve)
+    write_image(tmp_path / "photos/one.png", image(View.TOP, 1))
+    wrong = str(tmp_path / "nofolder")
+    assert main(["studio", str(tmp_path / "photos"), wrong]) == 0
+    assert served == [("photos",)]
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"embodied-iqa: left out: {wrong} is not a folder; expected ")
+    assert main(["studio", wrong, wrong]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"embodied-iqa: {wrong} is not a folder; expected ")
+    assert len(served) == 1

@@ -69,9 +69,8 @@ class Sources:
 
     def __init__(self, folders: Sequence[Path]) -> None:
         for folder in folders:
-            if not folder.is_dir() and not (folder.is_file() and _holds_images(folder)):
-                expected = "a database, a run, a recording, a data set, a video, or a folder of them"
-                raise InputError(f"{folder} is not a folder", expected=expected)
+            if (fault := fault_of(folder)) is not None:
+                raise fault
         self._folders = tuple(folder.resolve() for folder in folders)
         self._known: dict[Path, Source] = {}
 
@@ -104,6 +103,14 @@ class Sources:
             number += 1
             name = f"{plain}-{number}"
         return name
+
+
+def fault_of(folder: Path) -> InputError | None:
+    """Return why a folder or file cannot be shown; None where it can."""
+    if folder.is_dir() or (folder.is_file() and _holds_images(folder)):
+        return None
+    expected = "a database, a run, a recording, a data set, a video, or a folder of them"
+    return InputError(f"{folder} is not a folder", expected=expected)
 
 
 def kind_of(path: Path) -> SourceKind | None:
