@@ -23,6 +23,7 @@ class _Stage:
     printed_s: float
     done: float = 0
     total: float | None = None
+    line: str = ""
 
 
 class ProgressBars:
@@ -71,10 +72,11 @@ class ProgressBars:
                 state.task, completed=done, total=state.total, description=title or stage, note=note
             )
         elif now_s - state.printed_s > _LINE_PERIOD_S:
-            state.printed_s = now_s
             of_all = "" if state.total is None else f" of {state.total:,.0f}"
-            parts = [title or stage, f"{done:,.0f}{of_all}", note]
-            sys.stderr.write(": ".join(filter(None, parts)) + "\n")
+            line = ": ".join(filter(None, [title or stage, f"{done:,.0f}{of_all}", note]))
+            if line != state.line:  # the same once more is no news
+                state.printed_s, state.line = now_s, line
+                sys.stderr.write(f"{line}\n")
 
     def advance(self, stage: str, *, note: str = "") -> None:
         """Count one more item of a stage as done."""

@@ -51,6 +51,17 @@ def test_long_work_names_a_stage_as_it_begins(
     assert capsys.readouterr().err.splitlines() == ["annotate: 0 of 2"]
 
 
+def test_a_plain_line_is_printed_once_until_it_changes(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now_s = iter([0.0, 20.0, 40.0, 41.0])
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(now_s))
+    with ProgressBars() as bars:
+        for title in ("starting", "opening", "opening", "reset"):
+            bars.update("trial", 5, 7, title=title)
+    assert capsys.readouterr().err.splitlines() == ["opening: 5 of 7", "reset: 5 of 7"]
+
+
 @pytest.mark.parametrize("in_bytes", [False, True])
 def test_a_terminal_shows_title_count_and_note(monkeypatch: pytest.MonkeyPatch, *, in_bytes: bool) -> None:
     terminal = Terminal()
