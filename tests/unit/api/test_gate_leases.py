@@ -140,7 +140,12 @@ def test_a_camera_without_calibration_is_named_in_every_verdict(file: Path) -> N
     for stamp_ms in (1000, 1010):
         quality = gate.judge(GOOD, "side", stamp_ms * MS)
         assert "the side camera is not calibrated at 64x48" in quality.reason
+        assert quality.reason.endswith("(embodied-iqa gate calibrate); available: top, wrist")
     assert "not calibrated" in gate.permission(1010 * MS).reason
+    assert gate.judge(GOOD, "Top", 1020 * MS).reason.endswith("; did you mean top?; available: top, wrist")
+    small = gate.judge(GOOD[:32], "top", 1030 * MS).reason
+    assert "not calibrated at 64x32" in small
+    assert "available" not in small
 
 
 def test_a_batch_with_a_wrong_name_changes_nothing(file: Path) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.arm.verdict import Verdict
-from embodied_iqa.base.errors import InputError, first_line
+from embodied_iqa.base.errors import InputError, first_line, nearest
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.quality.gate.bounds import Fault, shortened
 from embodied_iqa.quality.gate.calibration import GateCalibration
@@ -28,6 +28,7 @@ class StatisticsJudge:
         self._calibrations = {
             (item.view, item.width_px, item.height_px): item for item in reversed(calibrations)
         }
+        self._views = tuple(dict.fromkeys(item.view for item in calibrations))
 
     def calibration_of(self, view: View, statistics: ImageStatistics) -> GateCalibration | None:
         """Return the calibration of a camera at the size of an image, None where there is none."""
@@ -44,8 +45,16 @@ class StatisticsJudge:
         """Judge an image by its statistics."""
         calibration = self.calibration_of(view, statistics)
         verdict, reason = judge_image(view, statistics, calibration)
+        if calibration is None and self._views and view not in self._views:
+            reason += _instead_of(view, self._views)
         faults = () if verdict is Verdict.PASS else unusual(statistics, calibration)
         return Judgement(verdict, reason, statistics, faults=faults)
+
+
+def _instead_of(view: View, known: Sequence[View]) -> str:
+    """Return which cameras are calibrated, in words, and which of them may have been meant."""
+    close = nearest(view, known)
+    return (f"; did you mean {close}?" if close else "") + f"; available: {', '.join(known)}"
 
 
 def measured_or_rejected(
