@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
 import re
 import subprocess
@@ -14,9 +15,11 @@ import cv2
 import numpy as np
 import pytest
 
+from embodied_iqa.base.errors import MissingDependencyError
 from embodied_iqa.base.lazy import INSTALL_ALL, INSTALL_DATA, OF_ALL, install_of
 from embodied_iqa.base.pins import read_pins
 from embodied_iqa.base.resources import source_checkout
+from embodied_iqa.cli import gate
 from embodied_iqa.quality.gate import image_filters, image_statistics, portable_opencv
 
 ONLY = """
@@ -25,12 +28,15 @@ import importlib.abc, sys
 allowed, standard = set(sys.argv[1].split(",")), sys.stdlib_module_names
 
 class Only(importlib.abc.MetaPathFinder):
+    def __init__(self, finder):
+        self.finder = finder
+
     def find_spec(self, name, path, target=None):
-        if name.partition(".")[0] not in allowed | standard:
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        if name.partition(".")[0] in allowed | standard:
+            return self.finder.find_spec(name, path, target)
 
 before = {name.partition(".")[0] for name in sys.modules}
-sys.meta_path.insert(0, Only())
+sys.meta_path[:] = map(Only, sys.meta_path)
 """
 GATE = """
 import numpy as np
@@ -141,6 +147,17 @@ print(main(["gate", "calibrate", "trial.mcap", "--view", "top", "--out", "mine.y
     assert "expected pip install 'embodied_iqa[data]'; or make the file on another machine" in line
 
 
+def test_what_a_judge_of_image_files_lacks_is_named_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def perform(*_: object) -> int:
+        raise MissingDependencyError("onnxruntime is not installed")
+
+    monkeypatch.setattr(gate, "perform", perform)
+    with pytest.raises(MissingDependencyError, match=r"^onnxruntime is not installed$"):
+        gate.run(argparse.Namespace(action="check", source=tmp_path))
+
+
 def test_modules_of_all_packages_are_known() -> None:
     folder = (source_checkout() or Path()) / "requirements"
     light = {pin.key for pin in read_pins(folder / "gate.txt")}
@@ -181,6 +198,31 @@ assert main(["gate", "check", folder, *view, "--calibration", out]) == 0
     words = [sys.executable, "-c", ONLY + program, ",".join(_allowed(*more)), str(tmp_path)]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_what_cannot_be_read_is_left_out_and_the_rest_judged(tmp_path: Path) -> None:
+    random = np.random.default_rng(4)
+    for number in range(24):
+        clean = random.integers(90, 99, (48, 64, 3), dtype=np.uint8)
+        cv2.imwrite(str(tmp_path / f"{number:02d}.png"), clean)
+    cv2.imwrite(str(tmp_path / "six16.png"), clean.astype(np.uint16) * 257)
+    content = (tmp_path / "00.png").read_bytes()
+    (tmp_path / "corrupt.png").write_bytes(content[: len(content) // 2])
+    program = """
+from embodied_iqa.cli.main import main
+folder = sys.argv[2]
+view, out = ["--view", "top"], folder + "/mine.yaml"
+assert main(["gate", "calibrate", folder, *view, "--out", out]) == 1
+assert main(["gate", "check", folder, *view, "--calibration", out]) == 1
+"""
+    words = [sys.executable, "-c", ONLY + program, ",".join(_allowed()), str(tmp_path)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "24 pass" in done.stdout
+    cut = f"left out: {str(tmp_path / 'corrupt.png')!r} is a truncated PNG file"
+    deep = f"left out: {str(tmp_path / 'six16.png')!r} has 16 bits a channel, which needs OpenCV: pip install"
+    assert (done.stderr.count(cut), done.stderr.count(deep)) == (2, 2)
+    assert "anything but a folder" not in done.stderr
 
 
 def test_the_light_sets_have_the_tested_versions() -> None:

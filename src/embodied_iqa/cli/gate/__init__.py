@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from embodied_iqa.base.errors import MissingDependencyError
+from embodied_iqa.base.lazy import load
 from embodied_iqa.cli.parser import Parser, perform
 from embodied_iqa.runs.graph.launch_arguments import GATE_ARGUMENTS
 
@@ -64,8 +65,13 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         return perform(f"{__name__}.{_ACTIONS[arguments.action]}", arguments)
     except MissingDependencyError as error:
-        if arguments.action not in _ELSEWHERE:
+        if arguments.action not in _ELSEWHERE or _is_of_files(arguments.source):
             raise
         what = "from anything but a folder of PNG and JPEG files"
         needs = f"gate {arguments.action} {what} needs more than the extra `gate`"
         raise MissingDependencyError(f"{needs}: {error}; {_ELSEWHERE[arguments.action]}") from error
+
+
+def _is_of_files(source: Path | None) -> bool:
+    """Return whether images are in files, or of no stored source: what lacks is not what reads them."""
+    return source is None or load("embodied_iqa.data.database.clean_frames:is_of_files")(source)

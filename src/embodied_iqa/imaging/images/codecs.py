@@ -24,7 +24,7 @@ from embodied_iqa.imaging.images.header_size import (
     png_damage,
 )
 from embodied_iqa.imaging.images.jpeg_pixels import has_exif, jpeg_pixels
-from embodied_iqa.imaging.images.portable_png import png_file, png_pixels
+from embodied_iqa.imaging.images.portable_png import png_file, png_pixels, unread_png
 
 cv2: Any = Later("cv2", INSTALL_DATA)
 
@@ -32,9 +32,10 @@ IMAGE_SUFFIXES = (".bmp", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".we
 """Suffixes of image files, in any case."""
 
 
+_PNG_START: Final = b"\x89PNG"
 _FORMATS: Final = {
     JPEG_START: "JPEG",
-    b"\x89PNG": "PNG",
+    _PNG_START: "PNG",
     b"RIFF": "WebP",
     b"BM": "BMP",
     b"P6": "PPM",
@@ -141,20 +142,30 @@ def _damage(data: bytes, named: str) -> str:
     """Return why an image file cannot be decoded; ``named`` is what is known of it."""
     if not data:
         return "is empty"
-    name = next((name for start, name in _FORMATS.items() if data.startswith(start)), None)
-    if name is None:
+    name = _format(data)
+    if not name:
         return "is not an image, or not of a known format"
+    if named:
+        return f"is a {'truncated' if 'no end' in named else 'damaged'} {name} file ({named})"
+    has_end = _has_end(data)
+    if has_end is None:
+        return f"is a truncated or damaged {name} file"
+    return f"is a damaged {name} file" if has_end else f"is a truncated {name} file"
+
+
+def _format(data: bytes) -> str:
+    return next((name for start, name in _FORMATS.items() if data.startswith(start)), "")
+
+
+def _has_end(data: bytes) -> bool | None:
+    """Return whether an image file has its end; None of a format that does not tell."""
     ends = {
         "JPEG": b"\xff\xd9" in data,
         "PNG": b"IEND" in data[-64:],
         "WebP": len(data) >= 8 + int.from_bytes(data[4:8], "little"),
         "BMP": len(data) >= int.from_bytes(data[2:6], "little"),
     }
-    if named:
-        return f"is a {'truncated' if 'no end' in named else 'damaged'} {name} file ({named})"
-    if name in ends:
-        return f"is a damaged {name} file" if ends[name] else f"is a truncated {name} file"
-    return f"is a truncated or damaged {name} file"
+    return ends.get(_format(data))
 
 
 def is_jpeg_file(path: Path) -> bool:
@@ -192,10 +203,11 @@ def decode_rgb(data: bytes, name: str) -> NDArray[np.uint8]:
         name: What the image is called in messages.
 
     Raises:
-        InputError: It is damaged, not an image, holds floating-point values, or 16 bits of an unknown scale.
+        InputError: It is damaged, not an image, holds floating-point values, or 16 bits of an unknown scale;
+            or OpenCV is not installed, and it is not a usual PNG or JPEG file.
     """
-    if not _has_opencv() and (pixels := _decode_without_opencv(data, name)) is not None:
-        return pixels
+    if not _has_opencv():
+        return _decode_without_opencv(data, name)
     if is_deep(data):
         _check_depth(decode(data, cv2.IMREAD_UNCHANGED, name), name)
     return decode(data, cv2.IMREAD_COLOR_RGB, name)
@@ -210,22 +222,26 @@ def _has_opencv() -> bool:
     return True
 
 
-def _decode_without_opencv(data: bytes, name: str) -> NDArray[np.uint8] | None:
-    """Return the same pixels of usual PNG and JPEG files; None of others, for which OpenCV is needed.
+def _decode_without_opencv(data: bytes, name: str) -> NDArray[np.uint8]:
+    """Return the same pixels of usual PNG and JPEG files.
 
     Raises:
-        InputError: The file is damaged, as the message says.
+        InputError: The file is damaged, or only OpenCV reads it, as the message says.
     """
-    damage, pixels = "", None
-    if is_jpeg(data) and not has_exif(data):
-        damage = jpeg_damage(data)
-        if not damage and not claims_too_much(data):
-            pixels, damage = jpeg_pixels(data, "RGB")
-    elif not is_jpeg(data):
-        damage = png_damage(data)
-        pixels = None if damage or claims_too_much(data) else png_pixels(data)
-    if damage or not any(map(data.startswith, _FORMATS)):
-        raise InputError(f"{name} {_damage(data, damage)}")
+    form, pixels, unread = _format(data), None, ""
+    damage = jpeg_damage(data) if is_jpeg(data) else png_damage(data)
+    if damage or claims_too_much(data) or _has_end(data) is False:
+        pass
+    elif form == "PNG":
+        pixels, unread = png_pixels(data), unread_png(data)
+    elif form == "JPEG" and not has_exif(data):
+        pixels, damage = jpeg_pixels(data, "RGB")
+        unread = "is a JPEG file of a rare kind, such as CMYK"
+    elif form:
+        unread = "may be turned by EXIF" if form == "JPEG" else f"is a {form} file"
+    if pixels is None:
+        only = f"{unread}, which needs OpenCV: {INSTALL_DATA}"
+        raise InputError(f"{name} {only if unread and not damage else _damage(data, damage)}")
     return pixels
 
 

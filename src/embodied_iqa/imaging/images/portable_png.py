@@ -44,6 +44,21 @@ def png_pixels(data: bytes) -> NDArray[np.uint8] | None:
     return np.ascontiguousarray(pixels[..., :3] if channels >= 3 else np.repeat(pixels[..., :1], 3, axis=2))
 
 
+def unread_png(data: bytes) -> str:
+    """Return why `png_pixels` does not read a PNG file; nothing of one that it reads, or damaged."""
+    chunks = list(_chunks(data))
+    if not chunks or chunks[0][0] != b"IHDR" or len(chunks[0][1]) != _HEADER.size:
+        return ""
+    _, _, depth, colour, _, _, interlaced = _HEADER.unpack(chunks[0][1])
+    if colour not in _CHANNELS:
+        return ""
+    if depth != 8:
+        return f"has {depth} bit{'s' if depth > 1 else ''} a channel"
+    if interlaced:
+        return "is interlaced"
+    return "may be turned by EXIF" if b"eXIf" in dict(chunks) else ""
+
+
 def png_file(rgb: NDArray[np.uint8]) -> bytes:
     """Return an image ``(H, W, 3)`` uint8 RGB as a PNG file."""
     height, width, _ = rgb.shape

@@ -31,6 +31,11 @@ def png(image: NDArray[np.generic], *options: int) -> bytes:
     return cv2.imencode(".png", image, options)[1].tobytes()
 
 
+def turned(jpeg: bytes) -> bytes:
+    """Return a JPEG file with EXIF data."""
+    return jpeg[:2] + b"\xff\xe1\x00\x08Exif\0\0" + jpeg[2:]
+
+
 @pytest.fixture
 def _no_opencv(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(codecs, "_has_opencv", lambda: False)
@@ -89,3 +94,34 @@ def test_pixels_and_words_are_those_with_opencv(
 def test_a_file_that_is_no_image_is_named() -> None:
     with pytest.raises(InputError, match="it is not an image, or not of a known format"):
         decode_rgb(b"no image", "it")
+
+
+@pytest.mark.usefixtures("_no_opencv")
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (png(SMOOTH.astype(np.uint16) * 257), "has 16 bits a channel"),
+        (
+            png((SMOOTH[..., 0] > 99).astype(np.uint8) * 255, cv2.IMWRITE_PNG_BILEVEL, 1),
+            "has 1 bit a channel",
+        ),
+        (cv2.imencode(".bmp", SMOOTH)[1].tobytes(), "is a BMP file"),
+        (turned(cv2.imencode(".jpg", SMOOTH)[1].tobytes()), "may be turned by EXIF"),
+    ],
+)
+def test_a_file_that_only_opencv_reads_is_named(data: bytes, words: str) -> None:
+    with pytest.raises(InputError) as caught:
+        decode_rgb(data, "it")
+    assert str(caught.value) == f"it {words}, which needs OpenCV: pip install 'embodied_iqa[data]'"
+
+
+@pytest.mark.parametrize("keep", [0.3, 0.9])
+def test_a_file_cut_amid_its_pixels_is_truncated_with_and_without_opencv(
+    keep: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noise = RNG.integers(0, 256, (240, 320, 3), np.uint8)
+    for data in (png(noise), turned(cv2.imencode(".jpg", noise)[1].tobytes())):
+        for has_opencv in (True, False):
+            monkeypatch.setattr(codecs, "_has_opencv", lambda has=has_opencv: has)
+            with pytest.raises(InputError, match=r"^it is a truncated (PNG|JPEG) file"):
+                decode_rgb(data[: int(keep * len(data))], "it")
