@@ -11,6 +11,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from embodied_iqa import __version__
 from embodied_iqa.base.progress import track
 from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.data.export.exported_images import ImageFile, distorted_images, reference_images
@@ -32,14 +33,14 @@ Not meant: judging a real arm's safety, or ranking the subjects beyond the tasks
 ## Bias and limits
 
 A score is the opinion of the subjects that `scores` names, not of people: other models lose other
-things. Simulated images have plain surfaces and few kinds of objects; metrics trained on them know the
-types of distortion that they have seen. Photographs may show what their authors did not mean to
-publish: look through them first.
+things. Metrics that are trained here know the types of distortion that they have seen.{limits}
 
 ## Citation
 
-The definitions are those of *Image Quality Assessment for Embodied AI*, arXiv 2505.16815; the images and
-scores are your own.
+Cite the software and the paper whose definitions these are. The images and scores are your own.
+
+- embodied_iqa maintainers: *{software}*, version {version}
+- Chunyi Li and others: *Image Quality Assessment for Embodied AI*, arXiv 2505.16815, 2025
 
 ## Contents
 
@@ -60,7 +61,13 @@ training = pairs.filter(lambda row: row["split_seed0"] == "train")
 
 `<target>_mean` is the mean opinion over five tasks, 0 to 5, higher is better; null where no subject scored.
 The library names the whole table `train`; the splits for training metrics are the columns
-`split_seed0` to `split_seed9`, 8:2 by reference."""
+`split_seed0` to `split_seed9`, 8:2 by reference: `train`, and `val`, as pyiqa calls the fifth that is held
+out for the test."""
+_SOFTWARE: Final = "embodied_iqa: image quality for embodied agents"
+_OF_SIMULATED: Final = "Simulated images have plain surfaces and few kinds of objects."
+_OF_PHOTOGRAPHS: Final = (
+    "Photographs may show what their authors did not mean to publish: look through them first."
+)
 
 
 def card_head(licence: str) -> list[str]:
@@ -85,7 +92,11 @@ def fill_hugging_face(store: DatabaseStore, opinions: PairOpinions, folder: Path
     for name, table in (("tasks", store.tasks()), ("scores", store.scores())):
         (folder / name).mkdir()
         pq.write_table(table, folder / name / f"{name}-00000.parquet", compression="zstd")
-    return _README
+    is_real = set(store.references(["real"])["real"].to_pylist())
+    limits = [text for real, text in ((False, _OF_SIMULATED), (True, _OF_PHOTOGRAPHS)) if real in is_real]
+    return _README.format(
+        limits="".join(f"\n{text}" for text in limits), software=_SOFTWARE, version=__version__
+    )
 
 
 def _write_images(folder: Path, table: Any, files: Iterable[ImageFile]) -> None:

@@ -78,19 +78,29 @@ def opinions_of(grid: ScoreGrid) -> PairOpinions:
 
 def views_text(grid: ScoreGrid) -> str:
     """Return the text of an export's README about views (Markdown)."""
+    without = [f"{str(group).capitalize()}: no scores." for group in Group if not _scored(grid, group).any()]
     if grid.all_views:
-        return "Mean opinions include all subjects, also those that are made for another camera."
+        all_count = "Mean opinions include all subjects, also those that are made for another camera."
+        return "\n\n".join([all_count, *without])
     lines = [
         "Mean opinions include only subjects that are made for the image's camera, or for any: see the",
         "column `own_view` in the table of scores.",
         "",
-        "| view | references | VLMs counted | VLAs counted |",
+        "| view | references | VLMs with scores | VLAs with scores |",
         "|---|---|---|---|",
     ]
     for one in grid.views:
-        counts = " | ".join(f"{one.counted[group]} of {one.answered[group]}" for group in Group)
+        rows = grid.pairs.labels["view"] == one.view
+        scored = {group: _scored(grid, group)[rows].any(axis=0).sum() for group in Group}
+        counts = " | ".join(f"{scored[group]} of {one.answered[group]}" for group in Group)
         lines.append(f"| {one.view} | {one.references} | {counts} |")
-    return "\n".join(lines)
+    return "\n\n".join(["\n".join(lines), *without])
+
+
+def _scored(grid: ScoreGrid, group: Group) -> NDArray[np.bool_]:
+    """Return ``(pairs, subjects)`` whether a subject has a score that counts."""
+    scores = grid.groups.get(group)
+    return np.zeros((len(grid.pairs), 0), np.bool_) if scores is None else np.isfinite(scores.total)
 
 
 def _target(scores: Array) -> Target:

@@ -31,6 +31,8 @@ and `_subjects`, their number. `wrong_motion` is 5 minus what was lost by motion
 `refusal` 5 minus the number of tasks in which the policy saw no target and moved nothing; `refused_mean`,
 `refusal_loss_mean` and `wrong_motion_loss_mean` are these losses themselves, lower is better.
 
+Splits: `train`, and `val`, as pyiqa calls the fifth that is held out for the test.
+
 UTF-8, commas, a header; an empty cell where there is no value; lists and structures as JSON. Images are
 not in this export; the column `image` has their paths in the database, and is empty where they are made
 from their seed."""

@@ -31,7 +31,8 @@ is its standard deviation over them. `wrong-motion` is 5 minus what was lost by 
 score are left out ({left_out}).
 
 Ten splits by reference, 8:2, are columns of the meta files: `split_seed0` to `split_seed9` with `train` and
-`val`. In the options of a dataset, paths seen from this folder:
+`val`, as pyiqa calls the fifth that is held out for the test. In the options of a dataset, paths seen from
+this folder:
 
 ```yaml
 dataroot_target: images/pairs

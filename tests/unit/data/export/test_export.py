@@ -11,13 +11,15 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+import yaml
 
 from database_folders import write_database, write_experiment
 from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.resources import source_checkout
 from embodied_iqa.base.tables import write_table
 from embodied_iqa.cli.main import main
 from embodied_iqa.data.database.joined_runs import join_execution
-from embodied_iqa.data.database.schema import PAIRS, REFERENCES
+from embodied_iqa.data.database.schema import PAIRS, REFERENCES, SCORES
 from embodied_iqa.data.database.splits import SPLIT_SEEDS, training_references
 from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.data.export import exporting
@@ -107,6 +109,29 @@ def test_hugging_face_datasets_loads_the_folder_offline(
     ):
         assert len(datasets.load_dataset(str(out), name, split="train", cache_dir=cache)) == table.num_rows
     assert datasets.get_dataset_config_names(str(out)) == ["pairs", "references", "tasks", "scores"]
+
+
+def test_the_card_of_photographs_counts_scores_and_names_the_software(tmp_path: Path) -> None:
+    store = write_database(tmp_path / "db", references=3, images=True)
+    real = store.references()
+    real = real.set_column(real.schema.get_field_index("real"), "real", pa.array([True] * real.num_rows))
+    write_table(store.references_file, real, REFERENCES)
+    unasked = [
+        row | {"score": None} if row["role"] == "vla" or row["subject"] == "vlm-1" else row
+        for row in store.scores().to_pylist()
+    ]
+    write_table(store.scores_file, pa.Table.from_pylist(unasked, schema=SCORES), SCORES)
+    out = tmp_path / "out"
+    assert main(["export", str(store.path), "--format", "hf", "--out", str(out)]) == 0
+    card = (out / "README.md").read_text(encoding="utf-8")
+    assert "| side | 1 | 2 of 3 | 0 of 3 |\n" in card
+    assert "\n\nDecision: no scores.\n" in card
+    assert "Cognition: no scores" not in card
+    assert "Photographs may show" in card
+    assert "plain surfaces" not in card
+    citation = yaml.safe_load(((source_checkout() or Path()) / "CITATION.cff").read_text(encoding="utf-8"))
+    assert f"*{citation['title']}*, version {citation['version']}" in card
+    assert "arXiv 2505.16815" in card
 
 
 def test_csv_is_read_back_by_pandas(
