@@ -19,7 +19,7 @@ from embodied_iqa.world.scenes.language.five_tasks import draw_task_scene, make_
 from embodied_iqa.world.scenes.scene import Scene
 from embodied_iqa.world.tasks.instruction import Instruction
 from embodied_iqa.world.tasks.task import Task, task_row
-from embodied_iqa.world.tasks.task_files import check_task_file
+from embodied_iqa.world.tasks.task_files import check_task_file, is_exported
 from embodied_iqa.world.tasks.vocabulary import Verb
 
 _MAX_SCENES = 100_000
@@ -85,8 +85,10 @@ def check(arguments: argparse.Namespace) -> int:
     """Check a task file; return the exit code."""
     if arguments.no_files and arguments.topic:
         raise UsageError("--topic is of recordings that are read", expected="it without --no-files")
-    found, errors = check_task_file(arguments.file, files_exist=not arguments.no_files)
-    if not arguments.no_files:
+    exported = is_exported(arguments.file)
+    files_exist = not arguments.no_files and not exported
+    found, errors = check_task_file(arguments.file, files_exist=files_exist)
+    if files_exist:
         from embodied_iqa.data.database.sources.listed_frames import faults_of_frames
         from embodied_iqa.data.frames.cameras import parse_topics
 
@@ -101,7 +103,10 @@ def check(arguments: argparse.Namespace) -> int:
             print(f"embodied-iqa: {error}", file=sys.stderr)
         if not errors:
             print(f"{arguments.file}: {len(found)} images, {tasks} tasks")
-            _next(arguments, list(dict.fromkeys(item.path for item in found if item.stamp_ns is not None)))
+            if exported:
+                next_command("tasks", "import", "DB", arguments.file, "--person", "NAME")
+            else:
+                _next(arguments, list(dict.fromkeys(one.path for one in found if one.stamp_ns is not None)))
     return 1 if errors else 0
 
 

@@ -101,6 +101,11 @@ class Reference:
     sharpness: float
     spatial_information: float
 
+    @property
+    def title(self) -> str:
+        """Its origin, for people: of an image file the name, without the hash."""
+        return self.origin.rpartition(" ")[0] if self.source is SourceKind.FOLDER else self.origin
+
 
 @dataclass(frozen=True, slots=True)
 class ReferenceTask:

@@ -19,12 +19,11 @@ from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.data.journal.changes import Change, WriteLabels, WriteTasks, WrittenTask
 from embodied_iqa.data.journal.journal import ConflictError, Journal, Mark
 from embodied_iqa.data.journal.view import EditView
-from embodied_iqa.world.tasks.task_file_entries import FORMAT, JOURNAL, VERSION
+from embodied_iqa.world.tasks.task_file_entries import FORMAT, JOURNAL, JOURNAL_LINE, ORIGIN, VERSION
 from embodied_iqa.world.tasks.task_files import ImageTasks, load_task_file
 from embodied_iqa.world.tasks.vocabulary import Verb
 
-_MARK: Final = re.compile(rf"^{JOURNAL}:(?P<mark>.*)$", re.MULTILINE)
-_PLACE: Final = re.compile(r"[ '\"]*([0-9]{1,9}) ([0-9a-f]{1,64})[ '\"\r]*", re.ASCII)
+_PLACE: Final = re.compile(r"[ '\"]*(?:0|([0-9]{1,9}) ([0-9a-f]{1,64}))[ '\"\r]*", re.ASCII)
 _SHOWN: Final = 5
 
 
@@ -78,8 +77,8 @@ def export_tasks(store: DatabaseStore, file: Path) -> Exchange:
             left_out += 1
         else:
             images.append(_entry(row, edited_tasks(row, tasks.get(row.reference_id, ()), view), view))
-    place = {JOURNAL: f"{mark.edits} {mark.checksum}"} if mark.edits else {}
-    tree = {"format": FORMAT, "version": VERSION, **place, "images": images}
+    place = f"{mark.edits} {mark.checksum}" if mark.edits else 0
+    tree = {"format": FORMAT, "version": VERSION, JOURNAL: place, "images": images}
     write_text_whole(file, dump_yaml(tree, width=100))
     return Exchange(len(images), sum(len(item["tasks"]) for item in images), left_out=left_out)
 
@@ -181,15 +180,15 @@ def _conflict(file: Path, disputed: Sequence[str]) -> str:
 
 def _mark_of(file: Path) -> Mark:
     """Return the place in the journal of a task file that can be read; the start for none."""
-    found = _MARK.search(file.read_text(encoding="utf-8-sig"))
+    found = JOURNAL_LINE.search(file.read_text(encoding="utf-8-sig"))
     if found is None or file.suffix.lower() == ".csv":
         return Mark()
-    place = _PLACE.fullmatch(found["mark"])
+    place = _PLACE.fullmatch(found["place"])
     if place is None:
         raise InputError(
-            f"{file}: bad {JOURNAL}", expected="the line of the export", got=found["mark"].strip()[:80]
+            f"{file}: bad {JOURNAL}", expected="the line of the export", got=found["place"].strip()[:80]
         )
-    return Mark(int(place[1]), place[2])
+    return Mark(int(place[1]), place[2]) if place[1] else Mark()
 
 
 def _entry(row: Reference, tasks: Sequence[ReferenceTask], view: EditView) -> dict[str, Any]:
@@ -201,6 +200,7 @@ def _entry(row: Reference, tasks: Sequence[ReferenceTask], view: EditView) -> di
     }
     return {
         "image": row.image,
+        ORIGIN: row.origin,
         "view": str(row.view),
         **{name: text for name, text in named.items() if text is not None},
         "real": row.real,

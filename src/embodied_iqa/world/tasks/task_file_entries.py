@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -24,6 +25,9 @@ FORMAT: Final = "embodied-iqa-tasks"
 VERSION: Final = 1
 JOURNAL: Final = "journal"
 """Key of YAML files that a database exported: the place in its journal."""
+JOURNAL_LINE: Final = re.compile(rf"^{JOURNAL}:(?P<place>.*)$", re.MULTILINE)
+ORIGIN: Final = "origin"
+"""Key of their images, for people: where the database has an image from."""
 _PLACE_FIELDS: Final = ("image", "bag", "stamp_ns", "view")
 _TASK_FIELDS: Final = ("rank", "text", "verb")
 _COLUMNS: Final = (*_PLACE_FIELDS, *_TASK_FIELDS)
@@ -185,7 +189,7 @@ def _yaml_entries(root: Any, faults: list[InputError]) -> list[Entry]:
 
 def _yaml_entry(node: Any, faults: list[InputError]) -> Entry:
     before = len(faults)
-    members = _members(node, (*_PLACE_FIELDS, *_LABELS, "tasks"), "an image", faults)
+    members = _members(node, (*_PLACE_FIELDS, *_LABELS, ORIGIN, "tasks"), "an image", faults)
     tasks = members.pop("tasks", None)
     fields, found = _scalars(members, faults), []
     with _noting(faults):

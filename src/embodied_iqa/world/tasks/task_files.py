@@ -10,10 +10,19 @@ from pathlib import Path, PurePosixPath
 from typing import Final, TypeVar
 
 from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.base.user_files.texts import read_text
+from embodied_iqa.base.user_files.yaml_files import MOST_YAML_BYTES
 from embodied_iqa.imaging.images.frame import VIEW_NAMES, View, is_view
 from embodied_iqa.world.tasks.sentence import check_sentence
 from embodied_iqa.world.tasks.task import MAX_RANK, Task, TaskSource
-from embodied_iqa.world.tasks.task_file_entries import Entry, Fields, TaskEntry, Value, read_entries
+from embodied_iqa.world.tasks.task_file_entries import (
+    JOURNAL_LINE,
+    Entry,
+    Fields,
+    TaskEntry,
+    Value,
+    read_entries,
+)
 from embodied_iqa.world.tasks.vocabulary import Verb
 
 _WordT = TypeVar("_WordT", bound=StrEnum)
@@ -86,6 +95,15 @@ def load_image_tasks(path: Path) -> dict[Path, ImageTasks]:
     """
     entries = (item for item in load_task_file(path) if item.stamp_ns is None)
     return {(path.parent / item.path).resolve(): item for item in entries}
+
+
+def is_exported(path: Path) -> bool:
+    """Return whether a database exported a task file: its images are those of the database."""
+    try:
+        text = read_text(path, most_bytes=MOST_YAML_BYTES)
+    except InputError:
+        return False
+    return path.suffix.lower() != ".csv" and JOURNAL_LINE.search(text) is not None
 
 
 def check_task_file(
@@ -200,32 +218,36 @@ class _Checker:
         frame = [entry.fields[name].text for name in ("stamp_ns", "view") if name in entry.fields]
         image = ":".join([str(path), *frame])
         tasks: list[Task] = []
+        ranks: set[int | None] = set()
+        texts: set[str] = set()
         for item in entry.tasks[:MAX_RANK]:
-            task = self._task(item, image, is_whole=entry.is_whole)
-            if task is None:
+            before = len(self.errors)
+            parts = self._parts(item, is_whole=entry.is_whole)
+            if parts is None:
                 continue
-            if task.rank in {other.rank for other in tasks}:
-                self.report(item.line, "two tasks of an image have one rank", got=task.rank)
-            if task.text.casefold() in {other.text.casefold() for other in tasks}:
-                self.report(item.line, "a task of an image comes twice", got=task.text)
-            tasks.append(task)
+            rank, text, verb = parts
+            is_right = rank is not None and text is not None and len(self.errors) == before
+            if rank is not None and rank in ranks:
+                self.report(item.line, "two tasks of an image have one rank", got=rank)
+            if text is not None and text.casefold() in texts:
+                self.report(item.line, "a task of an image comes twice", got=text)
+            ranks.add(rank)
+            texts.add("" if text is None else text.casefold())
+            if rank is not None and text is not None and is_right:
+                identity = "f" + hashlib.sha256(f"{image}:{rank}:{text}".encode()).hexdigest()[:15]
+                tasks.append(Task(identity, rank, text, verb=verb, source=TaskSource.FILE))
         return sorted(tasks, key=lambda task: task.rank)
 
-    def _task(self, item: TaskEntry, image: str, *, is_whole: bool) -> Task | None:
+    def _parts(self, item: TaskEntry, *, is_whole: bool) -> tuple[int | None, str | None, Verb | None] | None:
+        """Return rank, text and verb of a task, each None where it is wrong; None of an incomplete task."""
         missing = [name for name in ("rank", "text") if name not in item.fields]
         if missing and not is_whole:
             return None
         if missing:
             self.report(item.line, "a task is incomplete", expected="rank and text", got=f"no {missing[0]}")
             return None
-        before = len(self.errors)
         rank = self._number(item.fields["rank"], "rank", 1, MAX_RANK)
-        text = self._sentence(item.fields["text"])
-        verb = self._word(item.fields.get("verb"), Verb)
-        if rank is None or text is None or len(self.errors) > before:
-            return None
-        identity = "f" + hashlib.sha256(f"{image}:{rank}:{text}".encode()).hexdigest()[:15]
-        return Task(identity, rank, text, verb=verb, source=TaskSource.FILE)
+        return rank, self._sentence(item.fields["text"]), self._word(item.fields.get("verb"), Verb)
 
     def _number(self, value: Value | None, name: str, low: int, high: int) -> int | None:
         if value is None:

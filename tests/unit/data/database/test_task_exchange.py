@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from database_folders import write_database
 from embodied_iqa.base.errors import InputError, UsageError
-from embodied_iqa.base.tables import write_table
+from embodied_iqa.base.tables import rows_of, write_table
 from embodied_iqa.cli.main import main
 from embodied_iqa.data.database.edits import settled_tasks
-from embodied_iqa.data.database.schema import TASKS
+from embodied_iqa.data.database.schema import TASKS, Reference
 from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.data.database.task_exchange import Conflicts, export_tasks, import_tasks
 from embodied_iqa.data.journal.changes import Change, Reject, Undo, WriteLabels, WriteTasks, WrittenTask
@@ -244,10 +244,17 @@ def test_no_edit_of_another_person_is_replaced(
 
 def test_the_commands(store: DatabaseStore, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     database, file = str(store.path), tmp_path / "tasks.yaml"
+    rows = {row.reference_id: row for row in rows_of(Reference, store.references())}
     assert main(["tasks", "export", database, "--out", str(file), "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"images": 4, "tasks": 4, "rejected": 0}
     assert main(["tasks", "export", database, "--out", str(file)]) == 1
     assert capsys.readouterr().err.endswith("tasks.yaml exists; expected a new file\n")
+    assert main(["tasks", "check", str(file)]) == 0
+    said = capsys.readouterr()
+    assert "4 images, 4 tasks" in said.out
+    assert f"next: embodied-iqa tasks import DB {file} --person NAME" in said.err
+    exported = yaml.safe_load(file.read_text(encoding="utf-8"))
+    assert (exported["journal"], exported["images"][0]["origin"]) == (0, rows[FIRST].origin)
     importing = ["tasks", "import", database, str(file), "--person", "ben"]
     assert main(importing) == 0
     assert "4 references, 4 tasks, 0 edits" in capsys.readouterr().out

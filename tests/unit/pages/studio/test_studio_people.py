@@ -16,7 +16,7 @@ from starlette.testclient import TestClient
 
 from database_folders import write_database
 from embodied_iqa.base.tables import table_of, write_table
-from embodied_iqa.data.database.schema import ANNOTATIONS, Annotation
+from embodied_iqa.data.database.schema import ANNOTATIONS, REFERENCES, Annotation
 from embodied_iqa.data.database.schema import TASKS as TASK_COLUMNS
 from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.data.journal.changes import (
@@ -125,6 +125,18 @@ def test_five_tasks_and_labels_are_written(people: tuple[Someone, ...], tmp_path
     # the same form again changes nothing
     anna.post(ONE, last=last_of(page), **TASKS, main_object="toy", main_kind="", background="wood")
     assert len(view(tmp_path).edits) == 2
+
+
+def test_the_file_of_an_image_is_named(people: tuple[Someone, ...], tmp_path: Path) -> None:
+    store = DatabaseStore(tmp_path / "db")
+    files = [
+        row | {"source": "folder", "origin": f"Kitchen/cup {row['reference_id']}.png 0123abcd"}
+        for row in store.references().to_pylist()
+    ]
+    write_table(store.references_file, pa.Table.from_pylist(files, schema=REFERENCES), REFERENCES)
+    anna, *_ = people
+    for page in (anna.get(ONE), anna.get("/db/db/annotate")):
+        assert "<bdi>Kitchen/cup r00000.png</bdi>" in page
 
 
 def test_two_people_lose_nothing(people: tuple[Someone, ...], tmp_path: Path) -> None:

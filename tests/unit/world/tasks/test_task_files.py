@@ -240,6 +240,14 @@ def test_all_errors_are_listed(folder: Path) -> None:
     assert len(wrong) == 2
 
 
+def test_one_pass_finds_equal_ranks_and_texts_of_tasks_with_other_errors(folder: Path) -> None:
+    tasks = "{rank: 1, text: go, verb: fly}, {rank: 1, text: ' '}, {rank: 9, text: Go}, {rank: 2, text: stay}"
+    found, wrong = check_task_file(written(folder, HEAD + f"- image: a.png\n  tasks: [{tasks}]\n"))
+    words = ("unknown verb", "bad text", "one rank", "bad rank", "comes twice")
+    assert all(word in str(error) for word, error in zip(words, wrong, strict=True)), wrong
+    assert [task.text for one in found for task in one.tasks] == ["stay"]
+
+
 def test_one_pass_finds_missing_images_of_entries_with_other_errors(folder: Path) -> None:
     """And no error that only follows from another one, such as a task without the rank that is misspelt."""
     entries = (

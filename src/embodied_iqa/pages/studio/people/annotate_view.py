@@ -81,6 +81,7 @@ def overview_view(studio: Studio, request: Request) -> Response:
         wanted=wanted,
         kinds=list(Standing),
         names=names[:_LISTED],
+        titles={name: row.title for name, row in work.tables().references.items()},
         hidden=max(0, len(names) - _LISTED),
         held=work.reservations.active(time.time_ns()),
         person=person_of(request),
