@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,6 +15,7 @@ from embodied_iqa.cli.output import console, next_command, printable, table_of
 from embodied_iqa.data.database.building.build_options import Step
 from embodied_iqa.data.database.building.builder import BuildSummary
 from embodied_iqa.data.database.store import DatabaseStore
+from embodied_iqa.data.database.unanswered import unanswered
 
 _REASONS: Final = 5
 """Skipped candidates whose reasons are printed."""
@@ -71,18 +72,22 @@ def print_summary(path: Path, summary: BuildSummary) -> None:
     tree = summary_tree(path, summary)
     numbers = ("rows", "seconds", "rows/s", "outside inference")
     table = table_of("step", *numbers, "failures", title=f"database {path}", right=numbers)
+    counts = dict(tree["counts"])
+    missing = {name: count for name, count in counts.pop("failures").items() if count}
+    silent = unanswered(DatabaseStore(path), missing)
+    idle = [name for one in silent for name in one.subjects]
     for step, item in tree["steps"].items():
         share = item["share_outside_inference"]
-        failures = ", ".join(f"{name}: {count}" for name, count in item["failures"].items())
+        failures = _failures(item["failures"], idle)
         cells = [f"{item['rows']:,}", f"{item['seconds']:.1f}", f"{item['rows_per_s']:,.0f}"]
         table.add_row(step, *cells, "-" if share is None else f"{share:.0%}", failures or "-")
     console().print(table)
-    counts = dict(tree["counts"])
-    missing = {name: count for name, count in counts.pop("failures").items() if count}
     words = ", ".join(f"{count:,} {name}" for name, count in counts.items())
     print(f"in all: {words}; {tree['megabytes']:,.1f} MB")
-    if missing:
-        print("no answer: " + ", ".join(f"{name} {count:,}" for name, count in missing.items()))
+    if others := [f"{name} {count:,}" for name, count in missing.items() if name not in idle]:
+        print(f"no answer: {', '.join(others)}")
+    for one in silent:
+        print(printable(str(one)))
     if tree["skipped"]:
         skipped = ", ".join(f"{count:,} {kind}" for kind, count in tree["skipped"].items())
         print(f"skipped candidates (skipped.csv): {skipped}")
@@ -91,6 +96,16 @@ def print_summary(path: Path, summary: BuildSummary) -> None:
             print(f"  {printable(origin)}: {printable(reason)}")
         if len(rows) > _REASONS:
             print(f"  and {len(rows) - _REASONS:,} more")
+
+
+def _failures(failures: Mapping[str, int], idle: Sequence[str]) -> str:
+    """Return the failures of a step; subjects without any answer are counted, their reason is below."""
+    own = {name: [key for key in failures if key == name or key.startswith(f"{name} has ")] for name in idle}
+    told = {key for keys in own.values() for key in keys}
+    parts = [f"{name}: {count}" for name, count in failures.items() if name not in told]
+    if silent := sum(map(bool, own.values())):
+        parts.append(f"{silent} subject{'s' if silent > 1 else ''} without answers")
+    return ", ".join(parts)
 
 
 def next_report(store: DatabaseStore) -> None:

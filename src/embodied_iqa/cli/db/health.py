@@ -8,24 +8,31 @@ from dataclasses import asdict
 from math import isfinite
 from typing import Any
 
-from embodied_iqa.cli.output import console, next_command, print_json, table_of
+from embodied_iqa.cli.output import console, next_command, print_json, printable, table_of
 from embodied_iqa.data.analysis.grid import Group
 from embodied_iqa.data.analysis.health import UNHARMED, GroupHealth, health
 from embodied_iqa.data.analysis.loading import load_grid
 from embodied_iqa.data.analysis.noise_ceiling import Ceiling
 from embodied_iqa.data.database.store import open_database
+from embodied_iqa.data.database.unanswered import unanswered
 from embodied_iqa.imaging.distortions.catalogue import catalogue
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print how the scores of each group lie."""
-    grid = load_grid(open_database(arguments.database))
+    store = open_database(arguments.database)
+    grid = load_grid(store)
     found = health(grid, {line.id: str(line.distortion_class) for line in catalogue()})
     if arguments.json:
         print_json({str(group): _tree(row) for group, row in found.items()})
         return 0
     for group, row in found.items():
-        print_group(group, row)
+        if isfinite(row.unharmed):
+            print_group(group, row)
+            continue
+        print(f"{group}: no pair has a score")
+        for one in unanswered(store, grid.groups[group].subjects):
+            print(printable(f"  {one}"))
     next_command("report", arguments.database)
     return 0
 

@@ -18,6 +18,7 @@ from embodied_iqa.data.database.edits_check import check_edits
 from embodied_iqa.data.database.joined_runs import duplicate_runs, joined_execution
 from embodied_iqa.data.database.schema import Camera
 from embodied_iqa.data.database.store import DatabaseStore
+from embodied_iqa.data.database.unanswered import unanswered
 from embodied_iqa.data.database.verdicts import outdated_verdicts, stored_verdicts
 from embodied_iqa.imaging.images.codecs import read_image
 
@@ -80,6 +81,7 @@ class _Checker:
         self._record = store.record()
         self._answers_on_pairs = 0
         self.remarks: list[str] = []
+        self._failed: list[str] = []
         self.unfinished: list[str] = []
         self.counts: dict[str, int] = {}
 
@@ -173,6 +175,7 @@ class _Checker:
             self.counts["annotations"] += len(table)
             self._answers_on_pairs += len(table) - table["pair_id"].null_count
             yield from self._answers_of(subject.name, table, wanted)
+        self.remarks += map(str, unanswered(self._store, self._failed))
 
     def _answers_of(self, subject: str, table: Any, wanted: Any) -> Iterator[str]:
         counts = answer_keys(table).group_by(KEY).aggregate([([], "count_all")])
@@ -192,7 +195,9 @@ class _Checker:
             else:
                 self.unfinished.append(line)
         failed = len(table) - table["error"].null_count
-        if failed:
+        if failed == len(table):
+            self._failed.append(subject)
+        elif failed:
             self.remarks.append(f"{subject} failed {failed} times")
 
     def _is_recorded(self, subject: str) -> bool:

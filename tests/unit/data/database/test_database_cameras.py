@@ -25,6 +25,7 @@ from embodied_iqa.data.database.sources.photographs import FolderSource
 from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.imaging.images.codecs import write_image
 from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.pages.reports.database.database_report import page_of
 from embodied_iqa.world.scenes.viewpoints import viewpoint_of
 
 
@@ -72,9 +73,18 @@ def test_subject_that_needs_the_camera_says_so_and_the_build_goes_on(
     errors = [row for part in store.annotation_parts(VLM) for row in part["error"].to_pylist()]
     assert "the intrinsics of the top camera are not known" in errors[0]
     assert store.scores(["score"])["score"].null_count == len(store.scores(["score"]))
-    capsys.readouterr()
+    count = len(errors)
+    line = f"{VLM}: all {count} answers missing; reason: {errors[0]}"
+    said = capsys.readouterr().out
+    assert said.count("intrinsics of the top camera") == said.count(line) == 1
+    assert said.count("1 subject without answers") == 2, "of the steps annotate and score"
+    assert "has no scale" not in said
+    assert main(["db", "health", str(store.path)]) == 0
+    assert capsys.readouterr().out == f"cognition: no pair has a score\n  {line}\n"
+    assert line in page_of(store, tmp_path / "report.html").remarks
     assert main(["db", "check", str(store.path), "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
+    assert [remark for remark in report["remarks"] if VLM in remark] == [line]
     assert any("2 references with a camera" in remark for remark in report["remarks"])
     assert main(["build", "--out", str(tmp_path / "db"), *words, "--cell-cameras"]) != 0
 

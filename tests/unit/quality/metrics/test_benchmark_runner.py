@@ -17,6 +17,7 @@ from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.jobs.engine import EngineKind, EngineOptions
 from embodied_iqa.base.records import Plain
 from embodied_iqa.base.tables import write_table
+from embodied_iqa.data.analysis.grid import Group
 from embodied_iqa.data.database.joined_runs import join_execution
 from embodied_iqa.data.database.schema import PAIRS, SCORES
 from embodied_iqa.data.database.splits import training_references
@@ -28,6 +29,7 @@ from embodied_iqa.quality.metrics.benchmark.benchmark_plan import BenchmarkPlan,
 from embodied_iqa.quality.metrics.benchmark.benchmark_results import RESULTS, BenchmarkResults
 from embodied_iqa.quality.metrics.benchmark.fold_training import Training, training_jobs, training_set
 from embodied_iqa.quality.metrics.benchmark.runner import Stage, run_benchmark
+from embodied_iqa.quality.metrics.benchmark.targets import TargetScores, remarks_of
 from embodied_iqa.quality.metrics.benchmark.values import finite_values
 from embodied_iqa.quality.metrics.learned.card import MetricCard, save_metric_card
 from embodied_iqa.quality.metrics.learned.inputs import InputKind
@@ -329,6 +331,19 @@ def test_missing_answers_are_reported_by_pair_and_by_subject(tmp_path: Path) -> 
         "decision: 180 pairs lack the answers of some subjects; the mean is over the others.",
         "decision: vla-1 has no score of 1 of its 180 pairs.",
         "decision: vla-2 has no score of 180 of its 180 pairs.",
+    )
+
+
+def test_a_remark_about_several_scores_and_subjects_comes_once() -> None:
+    values = np.full((3, 3), np.nan)
+    values[:, 0] = 1.0, 2.0, 3.0
+    scores = [
+        TargetScores(target, Group.DECISION, ("a", "b", "c"), values, np.zeros((3, 3), np.bool_))
+        for target in (Target.DECISION, Target.STATE)
+    ]
+    assert remarks_of(scores) == (
+        "decision, state: 3 pairs lack the answers of some subjects; the mean is over the others.",
+        "decision, state: b, c have no score of 3 of their 3 pairs.",
     )
 
 

@@ -13,6 +13,7 @@ from embodied_iqa.data.analysis.loading import load_attributes, load_grid, runs_
 from embodied_iqa.data.analysis.study import Study, study
 from embodied_iqa.data.database.joined_runs import joined_execution
 from embodied_iqa.data.database.store import DatabaseStore
+from embodied_iqa.data.database.unanswered import unanswered
 from embodied_iqa.pages.reports.benchmark import benchmark_report, leaderboard
 from embodied_iqa.pages.reports.database import (
     agreement,
@@ -62,9 +63,10 @@ def page_of(store: DatabaseStore, out: Path, *, all_views: bool = False, seed: i
     found = study(grid, attributes_of_pairs, None if runs is None else runs_of_table(runs), seed=seed)
     page = build_page(found, store.path.resolve().name, store.record().tree(), tables_folder(out))
     beside = benchmarks_beside(store)
+    idle = [row.subject for group in found.groups.values() for row in group.subjects if not row.count]
     return replace(
         page,
-        remarks=(*page.remarks, *_outdated_benchmarks(beside)),
+        remarks=(*page.remarks, *map(str, unanswered(store, idle)), *_outdated_benchmarks(beside)),
         chapters=(*page.chapters, extremes.chapter(found, store), *_benchmark_chapter(beside, out)),
     )
 

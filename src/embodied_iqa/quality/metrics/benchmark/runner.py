@@ -48,6 +48,7 @@ from embodied_iqa.quality.metrics.benchmark.scoring import (
     score_rows,
     unseen_rows,
 )
+from embodied_iqa.quality.metrics.benchmark.targets import remarks_of
 from embodied_iqa.quality.metrics.benchmark.values import ValueStore, close_loaded, finite_values
 from embodied_iqa.quality.metrics.benchmark.work import BenchmarkWork
 from embodied_iqa.quality.metrics.human import read_human
@@ -210,7 +211,7 @@ def _compare(
         tuple(_unseen(work, entries, references)),
         tuple(_cross(store, work, entries)),
         (
-            *(remark for target in work.targets for remark in target.remarks()),
+            *remarks_of(work.targets),
             *_undefined(scores),
             *(_seen_in_words(name, split) for name, split in seen.items()),
         ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -54,24 +54,40 @@ class TargetScores:
         return finite_means(self.by_subject[:, columns], axis=1)
 
     def remarks(self) -> tuple[str, ...]:
-        """Say which pairs and subjects lack answers, and which subjects give the same score always."""
+        """Say which pairs and subjects lack answers, and which subjects give the same score always.
+
+        The name of the score is left out, see `remarks_of`.
+        """
         found = mean_opinion(self.by_subject, self.elsewhere)
         counts = {
             "lack the answers of some subjects; the mean is over the others": found.partial,
             "lack every answer; left out": found.absent,
             "are of a view that no subject is made for; left out without --all-views": found.unseen,
         }
-        pairs = [f"{self.target}: {count:,} pairs {what}." for what, count in counts.items() if count]
-        constant = [f"{self.target}: {self.subjects[at]} gives every pair the same." for at in found.constant]
+        pairs = [f"{count:,} pairs {what}." for what, count in counts.items() if count]
+        constant = [f"{self.subjects[at]} gives every pair the same." for at in found.constant]
         return (*pairs, *self._missing(), *constant)
 
     def _missing(self) -> Iterator[str]:
         """Say how many of its pairs a subject did not score."""
         own = ~self.elsewhere
         missing = (own & ~np.isfinite(self.by_subject)).sum(axis=0).tolist()
+        alike: dict[tuple[int, int], list[str]] = {}
         for subject, count, of in zip(self.subjects, missing, own.sum(axis=0).tolist(), strict=True):
+            alike.setdefault((count, of), []).append(subject)
+        for (count, of), names in alike.items():
             if count:
-                yield f"{self.target}: {subject} has no score of {count:,} of its {of:,} pairs."
+                has, its = ("has", "its") if len(names) == 1 else ("have", "their")
+                yield f"{', '.join(names)} {has} no score of {count:,} of {its} {of:,} pairs."
+
+
+def remarks_of(targets: Iterable[TargetScores]) -> tuple[str, ...]:
+    """Return the remarks of some scores, each once with the scores that it is about."""
+    about: dict[str, list[str]] = {}
+    for target in targets:
+        for remark in target.remarks():
+            about.setdefault(remark, []).append(str(target.target))
+    return tuple(f"{', '.join(names)}: {remark}" for remark, names in about.items())
 
 
 @dataclass(frozen=True, slots=True)

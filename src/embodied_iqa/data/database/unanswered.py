@@ -1,0 +1,48 @@
+"""Subjects that answered nothing: what they need is not known of the images, or they cannot be reached."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import pyarrow.compute as pc
+
+from embodied_iqa.data.database.completeness import answers_of
+from embodied_iqa.data.database.store import DatabaseStore
+
+
+@dataclass(frozen=True, slots=True)
+class Unanswered:
+    """Subjects that share a reason.
+
+    Attributes:
+        subjects: Their names.
+        answers: How many answers each of them lacks: all.
+        reason: Of most of the references, without the subject's name.
+    """
+
+    subjects: tuple[str, ...]
+    answers: int
+    reason: str
+
+    def __str__(self) -> str:
+        """Return one line."""
+        who = self.subjects[0] if len(self.subjects) == 1 else f"{len(self.subjects)} subjects"
+        names = "" if len(self.subjects) == 1 else f" ({', '.join(self.subjects)})"
+        return f"{who}: all {self.answers:,} answers missing; reason: {self.reason}{names}"
+
+
+def unanswered(store: DatabaseStore, names: Iterable[str]) -> tuple[Unanswered, ...]:
+    """Return those of some subjects that have errors and no answer at all, by reason."""
+    found: dict[tuple[int, str], list[str]] = {}
+    for name in names:
+        table = answers_of(store, name, ["pair_id", "error"])
+        if not len(table) or table["error"].null_count:
+            continue
+        # on a pair the reason is that there is none on its reference
+        of_references = table.filter(pc.is_null(table["pair_id"]))
+        reasons = Counter((of_references if len(of_references) else table)["error"].to_pylist())
+        reason = reasons.most_common(1)[0][0].removeprefix(f"{name} ")
+        found.setdefault((len(table), reason), []).append(name)
+    return tuple(Unanswered(tuple(who), count, reason) for (count, reason), who in found.items())
