@@ -7,7 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from embodied_iqa.base.errors import InputError, UsageError
@@ -49,10 +49,15 @@ class _Wanted:
 
 @dataclass(slots=True)
 class _Batch:
-    """A run: its options, the outputs in its folder, and the numbers of tried, written and kept ones."""
+    """A run: its options, the outputs in its folder, and the numbers of tried, written and kept ones.
+
+    Of the written ones, `replaced` were there, made in another way, which `outdated` names.
+    """
 
     options: BatchOptions
     manifest: Manifest
+    outdated: set[str] = field(default_factory=set)
+    replaced: int = 0
     done: int = 0
     written: int = 0
     kept: int = 0
@@ -93,6 +98,7 @@ def run(arguments: argparse.Namespace) -> int:
                 batch.manifest.add(result)
                 batch.done += 1
                 batch.written += isinstance(result, Record)
+                batch.replaced += isinstance(result, Record) and result.output in batch.outdated
                 bars.update("distorting", batch.done + batch.kept, total)
         finally:
             batch.manifest.finish()
@@ -198,6 +204,7 @@ def _missing(batch: _Batch, image: CleanImage, specs: list[DistortionSpec]) -> l
             digest = digest or _digest(image)
         if found is None or not found.same_recipe_as(expected_record(image, spec, batch.options, digest)):
             missing.append(spec)
+            batch.outdated |= set() if found is None else {found.output}
     return missing
 
 
@@ -219,10 +226,12 @@ def _output_folder(arguments: argparse.Namespace, batch: _Batch) -> Path:
 def _report(arguments: argparse.Namespace, batch: _Batch, notes: Sequence[str]) -> None:
     out, failed = arguments.out, batch.manifest.failed
     if getattr(arguments, "json", False):
-        tree = {"made": batch.written, "kept": batch.kept, "failed": [asdict(failure) for failure in failed]}
-        print(json.dumps(tree | {"manifest": str(out / "manifest.json")}))
+        tree = {"made": batch.written, "replaced": batch.replaced, "kept": batch.kept}
+        lists = {"failed": [asdict(failure) for failure in failed], "manifest": str(out / "manifest.json")}
+        print(json.dumps(tree | lists))
     else:
-        print(f"{batch.written} images made, {batch.kept} already existed: {out / 'manifest.csv'}")
+        made = f"{batch.written} images made{f' ({batch.replaced} replaced)' if batch.replaced else ''}"
+        print(f"{made}, {batch.kept} already existed: {out / 'manifest.csv'}")
         if batch.written or batch.kept:
             next_command(
                 "metrics", "score", "psnr", _output_folder(arguments, batch), "--reference", arguments.input

@@ -126,6 +126,22 @@ def test_it_resumes_and_makes_again_only_what_is_gone_or_other(
     assert len(json.loads((out / "manifest.json").read_text())["images"]) == 9
 
 
+def test_images_of_another_seed_are_replaced_and_counted(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = str(tmp_path / "out")
+    command = ["distort", str(folder), "--distortion", "10:1", "--workers", "1", "--out", out]
+    for seed, said in (
+        ("0", "3 images made, 0 "),
+        ("3", "3 images made (3 replaced), 0 "),
+        ("3", "0 images made, 3 "),
+    ):
+        assert main([*command, "--seed", seed]) == 0
+        assert capsys.readouterr().out.startswith(f"{said}already existed: ")
+    assert main([*command, "--seed", "4", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["replaced"] == 3
+
+
 def test_a_journal_left_by_a_kill_is_taken_up(folder: Path, tmp_path: Path):
     out = tmp_path / "out"
     command = ["distort", str(folder), "--distortion", "12:3", "--out", str(out), "--workers", "1"]
