@@ -204,7 +204,8 @@ def test_bad_photographs_are_skipped_by_name(tmp_path: Path) -> None:
     summary = build_photos(tmp_path / "db", tasks_file, references=4, steps=(Step.REFERENCES,))
     assert summary.record.skipped == {"no tasks": 1, "twin": 1, "unusable": 1}
     skipped = (tmp_path / "db" / "skipped.csv").read_text(encoding="utf-8")
-    assert "p1.png" in skipped
+    assert "\np1.png,unusable: " in skipped
+    assert "\nunlisted.png,no tasks: " in skipped
     with pytest.raises(InputError, match=r"too few references.*1 no tasks, 1 twin, 1 unusable"):
         build_photos(tmp_path / "db", tasks_file, references=5)
     photos = ["--from-folder", str(tasks_file.parent), "--tasks", str(tasks_file)]

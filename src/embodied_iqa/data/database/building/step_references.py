@@ -203,7 +203,8 @@ def _take(
     try:
         candidate = source.read(index)
     except (InputError, UsageError) as error:
-        return Rejected(f"number {index}", f"unusable: {error}" if ":" not in str(error) else str(error))
+        said = str(error)
+        return Rejected(source.name_of(index), said if ":" in said else f"unusable: {said}")
     image = candidate.frames[candidate.view].rgb
     attributes = attributes_of(image)
     reason = rejection_reason(image, attributes)

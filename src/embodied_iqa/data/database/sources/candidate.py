@@ -77,6 +77,10 @@ class ReferenceSource(Protocol):
         """Hash of the annotations of people, which may be corrected later; empty where there are none."""
         ...
 
+    def name_of(self, index: int) -> str:
+        """Return what lists call a candidate, also one that cannot be read."""
+        ...
+
     def read(self, index: int) -> Candidate:
         """Return a candidate; an index gives the same one in every process.
 

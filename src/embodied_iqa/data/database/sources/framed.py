@@ -91,6 +91,10 @@ class FramesSource:
         text = "\n".join(f"{place.name} {place.task}" for place in self.places)
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
+    def name_of(self, index: int) -> str:
+        """Return what lists call a candidate."""
+        return self.places[index].name
+
     def read(self, index: int) -> Candidate:
         """Find an image by its name."""
         place = self.places[index]

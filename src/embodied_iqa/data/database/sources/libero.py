@@ -67,6 +67,10 @@ class LiberoSource:
         row = f"{_IN_A_ROW} states in a row"
         return f"LIBERO, suites {suites}, {SIDE_PX}x{SIDE_PX}, views {views}, {row}"
 
+    def name_of(self, index: int) -> str:
+        """Return what lists call a candidate."""
+        return "{}, task {}, initial state {}".format(*self._place(index))
+
     def read(self, index: int) -> Candidate:
         """Open an initial state and render both cameras.
 

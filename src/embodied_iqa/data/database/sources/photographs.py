@@ -66,6 +66,10 @@ class FolderSource:
         """Of the tasks and labels, in any order."""
         return fingerprint_of(self.tasks.values())
 
+    def name_of(self, index: int) -> str:
+        """Return what lists call a candidate: the name of its file."""
+        return self._name(self.images[index])
+
     def read(self, index: int) -> Candidate:
         """Read an image."""
         path = self.images[index]

@@ -154,6 +154,10 @@ class RecordingSource:
         name = f"recording {self.path.resolve().parent.name}/{self.path.name}"
         return ", ".join([name, *self.sampling.words])
 
+    def name_of(self, index: int) -> str:
+        """Return what lists call a candidate: recording and stamp."""
+        return f"{self.path.name} {self.moments[index].stamp_ns}"
+
     def read(self, index: int) -> Candidate:
         """Find a frame by its stamp."""
         moment = self.moments[index]

@@ -56,6 +56,10 @@ class SimulationSource:
         start = f"simulation, world {WORLD_VERSION}, seed {self.seed}"
         return f"{start}, {size}, views {views}, camera model {self.camera_model}"
 
+    def name_of(self, index: int) -> str:
+        """Return what lists call a candidate."""
+        return f"scene {index}"
+
     def read(self, index: int) -> Candidate:
         """Draw a scene and render its images from every camera."""
         rng = np.random.default_rng(np.random.SeedSequence([self.seed, index, _SEED_TAG]))
