@@ -23,7 +23,7 @@ from embodied_iqa.arm.robot.ur.model_check import RefusedArmError
 from embodied_iqa.arm.robot.ur.options import UrOptions
 from embodied_iqa.arm.robot.ur.rtde_snapshot import read_snapshot
 from embodied_iqa.base.errors import InputError
-from embodied_iqa.base.kinematics import UR5, Kinematics, home_q_rad, pose_to_transform, tool_along_z
+from embodied_iqa.base.kinematics import UR5, Kinematics, home_q_rad, tool_along_z
 from embodied_iqa.base.kinematics.geometry import UrGeometry
 from embodied_iqa.base.kinematics.models import NAMED_MODELS, UR_MODELS, ArmModel
 from manual_clock import ManualClock
@@ -158,7 +158,7 @@ def _dashboard(host: str, line: str) -> str:
     ("geometry", "tool", "deviation"),
     [
         (UR5, np.eye(4), "0.0 mm"),
-        (UR5, pose_to_transform([0.01, 0.02, 0.3, 0.4, 0.5, 0.6]), "0.0 mm"),
+        (UR5, tool_along_z(0.2), "0.0 mm"),
         (replace(UR5, d1_m=UR5.d1_m + 0.002), np.eye(4), "2.0 mm"),
     ],
 )
@@ -171,9 +171,42 @@ def test_ur5_is_accepted_and_its_deviation_logged(
         arm.connect()
         assert arm.is_connected
         text = f"deviates from the standard geometry by {deviation} and 0.00 degrees"
-        assert [text in line for line in log] == [True], log
+        assert [text in line for line in log[:1]] == [True], log
+        unset = ["no tool centre point is set at the controller" in line for line in log[1:]]
+        assert unset == ([] if np.any(tool[:3, 3]) else [True]), log
         rearm(arm)
         assert arm.is_armed
+    np.testing.assert_allclose(controller.machine.kinematics.T_flange_tool, tool_along_z(0.2), atol=1e-9)
+
+
+def test_what_a_person_set_at_the_pendant_is_not_overwritten() -> None:
+    """Neither at connection nor later, while the arm is connected; corrected there, it is accepted."""
+    controller, other = _controller(UR5), tool_along_z(0.35)
+    controller.machine.set_tool(other)
+    reason = _refusal(controller)
+    assert "tool centre point is (0.000, 0.000, 0.350) m, arm_node.tool_length_m says 0.200" in reason
+    np.testing.assert_allclose(controller.machine.kinematics.T_flange_tool, other, atol=1e-9)
+    controller.machine.set_tool(tool_along_z(0.2))
+    with _driver(controller, []) as arm:
+        arm.connect()
+        controller.machine.set_tool(other)
+        with pytest.raises(InputError, match=r"did not complete 'rearm': the controller's tool centre point"):
+            rearm(arm)
+        assert not arm.is_armed
+        np.testing.assert_allclose(controller.machine.kinematics.T_flange_tool, other, atol=1e-9)
+        controller.machine.set_tool(tool_along_z(0.2))
+        rearm(arm)
+        assert arm.is_armed
+
+
+def test_controller_without_payload_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    controller = _controller(UR5)
+    controller.machine.payload_kg = 1.5
+    with served(controller) as host:
+        assert read_snapshot(host, LIMIT_S).payload_kg == 1.5
+        monkeypatch.delitem(OUTPUTS, "payload")
+        seen = read_snapshot(host, LIMIT_S)
+        assert (seen.payload_kg, seen.tool_offset) == (None, (0.0,) * 6)
 
 
 def test_deviation_beyond_the_limit_is_refused() -> None:

@@ -116,7 +116,7 @@ def _is_of_a_check(path: Path) -> bool:
 def checks_of(graph: GraphParameters, cell: SeenCell, task: str = DEFAULT_TASK) -> Iterator[CellCheck]:
     """Yield every check of a cell that was looked at; the policy decides once about the task."""
     if cell.arm is not None and cell.arm.robot is not None:
-        yield from robot_checks(cell.arm.robot, graph.arm_node.tool_length_m)
+        yield from robot_checks(cell.arm.robot, graph.arm_node)
     if cell.arm is not None:
         yield from arm_checks(cell.arm, graph.arm_node)
     q_rad = cell.arm.q_rad if cell.arm else None

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
-
-import numpy as np
 
 from embodied_iqa.arm.robot.ur.messages import safety_stop, why_no_power, words_of_safety
+from embodied_iqa.arm.robot.ur.model_check import LARGEST_ANGLE_RAD, LARGEST_DISTANCE_M
 from embodied_iqa.arm.robot.ur.robot_state import RobotState
+from embodied_iqa.arm.robot.ur.set_values import (
+    SetValue,
+    tool_set,
+    tool_words,
+    unset_tool,
+    why_another_load,
+)
+from embodied_iqa.base.kinematics import tool_along_z, transform_to_pose
+from embodied_iqa.base.kinematics.models import PoseDeviation
 from embodied_iqa.runs.cell.cell_check import CellCheck, CheckResult
-
-_LONGEST_M: Final = 0.005
-"""Largest distance between the tool centre points of the controller and of the parameters."""
+from embodied_iqa.runs.graph.arm_parameters import ArmParameters
 
 
-def robot_checks(seen: RobotState, tool_length_m: float) -> Iterator[CellCheck]:
+def robot_checks(seen: RobotState, config: ArmParameters) -> Iterator[CellCheck]:
     """Yield the checks of a controller, an emergency stop before what follows from it.
 
     Args:
         seen: What it says of itself.
-        tool_length_m: Tool centre point along the flange's axis, `arm_node.tool_length_m`.
+        config: Have the tool centre point and the payload that the controller should have.
     """
     stop, off = safety_stop(seen.safety_bits), why_no_power(seen.robot_mode)
     safety = stop or words_of_safety(seen.safety_bits) or "no safety stop"
@@ -29,7 +34,9 @@ def robot_checks(seen: RobotState, tool_length_m: float) -> Iterator[CellCheck]:
     if seen.is_remote is not None:
         where = "on" if seen.is_remote else "off: the pendant has the control"
         yield CellCheck("arm: remote control", where, "on", seen.is_remote)
-    yield _tool_check(seen.tool_offset, tool_length_m)
+    yield _tool_check(seen.tool_offset, config.tool_length_m)
+    if seen.payload_kg is not None and config.ur.payload_kg:
+        yield _load_check(seen.payload_kg, config.ur.payload_kg)
     if seen.gripper_problem is not None:
         is_there = not seen.gripper_problem
         found = "answers" if is_there else "; ".join(filter(None, (stop or off, seen.gripper_problem)))
@@ -37,11 +44,20 @@ def robot_checks(seen: RobotState, tool_length_m: float) -> Iterator[CellCheck]:
 
 
 def _tool_check(offset: tuple[float, ...] | None, tool_length_m: float) -> CellCheck:
-    name = "arm: tool centre point"
-    limit = f"(0.000, 0.000, {tool_length_m:.3f}) m (arm_node.tool_length_m) within {1e3 * _LONGEST_M:.0f} mm"
-    if offset is None or not np.any(offset[:3]):
-        found = "not set at the controller" if offset is not None else "not reported by the controller"
-        return CellCheck(name, found, limit, is_ok=False, otherwise=CheckResult.MISSING)
-    words = ", ".join(f"{value:.3f}" for value in offset[:3])
-    away_m = float(np.linalg.norm(np.subtract(offset[:3], (0.0, 0.0, tool_length_m))))
-    return CellCheck(name, f"({words}) m, as set at the controller", limit, away_m <= _LONGEST_M)
+    tool_pose = tuple(transform_to_pose(tool_along_z(tool_length_m)).tolist())
+    limits = PoseDeviation(LARGEST_DISTANCE_M, LARGEST_ANGLE_RAD)
+    needed = f"{tool_words(tool_pose)} (arm_node.tool_length_m) within {limits}"
+    is_set, otherwise = tool_set(offset, tool_pose), CheckResult.WARNING
+    if offset is None:
+        found = "not reported by the controller"
+    elif is_set is SetValue.UNSET:
+        found = f"not set at the controller: {unset_tool(tool_pose)}"
+    else:
+        found, otherwise = f"{tool_words(offset)}, as set at the controller", CheckResult.FAILED
+    return CellCheck("arm: tool centre point", found, needed, is_set is SetValue.SAME, otherwise)
+
+
+def _load_check(payload_kg: float, wanted_kg: float) -> CellCheck:
+    found = f"{payload_kg:.2f} kg, as set at the controller" if payload_kg else "not set: a trial sets it"
+    needed = f"{wanted_kg:.2f} kg (arm_node.ur.payload_kg)"
+    return CellCheck("arm: payload", found, needed, not why_another_load(payload_kg, wanted_kg))

@@ -6,25 +6,29 @@ from dataclasses import replace
 
 import pytest
 
+from embodied_iqa.arm.robot.ur.options import UrOptions
 from embodied_iqa.arm.robot.ur.robot_state import RobotState
+from embodied_iqa.arm.robot.ur.set_values import unset_tool
 from embodied_iqa.runs.cell.cell_check import CheckResult
 from embodied_iqa.runs.cell.robot_checks import robot_checks
+from embodied_iqa.runs.graph.arm_parameters import ArmParameters
 
-TOOL_M = 0.2
-GOOD = RobotState(tool_offset=(0.0, 0.0, 0.2, 0.0, 0.0, 0.0), is_remote=True, gripper_problem="")
+TOOL = (0.0, 0.0, 0.2, 0.0, 0.0, 0.0)
+ARM = ArmParameters(tool_length_m=0.2, ur=UrOptions(payload_kg=1.2))
+GOOD = RobotState(tool_offset=TOOL, payload_kg=1.2, is_remote=True, gripper_problem="")
 EMERGENCY = (1 << 6) | (1 << 7)
 LOST = "the gripper at 192.0.2.1:63352 answered '?' to GET STA"
 
 
 def rows(seen: RobotState) -> dict[str, tuple[str, CheckResult]]:
-    return {check.name: (check.measured, check.result) for check in robot_checks(seen, TOOL_M)}
+    return {check.name: (check.measured, check.result) for check in robot_checks(seen, ARM)}
 
 
 def test_a_robot_that_is_ready_fails_nothing() -> None:
     found = rows(GOOD)
     assert list(found) == [
         "arm: safety mode", "arm: power and brakes", "arm: remote control", "arm: tool centre point",
-        "gripper",
+        "arm: payload", "gripper",
     ]  # fmt: skip
     assert {result for _, result in found.values()} == {CheckResult.OK}
     assert found["arm: safety mode"][0] == "normal mode"
@@ -43,6 +47,8 @@ def test_a_robot_that_is_ready_fails_nothing() -> None:
         ({"robot_mode": 5}, "arm: power and brakes", "brakes on"),
         ({"is_remote": False}, "arm: remote control", "the pendant has the control"),
         ({"tool_offset": (0.0, 0.0, 0.174, 0.0, 0.0, 0.0)}, "arm: tool centre point", "0.174"),
+        ({"tool_offset": (0.0, 0.0, 0.2, 0.0, 0.0, 0.1)}, "arm: tool centre point", "turned by 5.7 degrees"),
+        ({"payload_kg": 2.0}, "arm: payload", "2.00 kg, as set at the controller"),
         ({"gripper_problem": LOST}, "gripper", LOST),
     ],
 )
@@ -60,10 +66,26 @@ def test_a_lost_gripper_says_the_emergency_stop_first() -> None:
     assert measured.endswith(LOST)
 
 
-@pytest.mark.parametrize("offset", [None, (0.0,) * 6])
-def test_a_tool_that_the_controller_does_not_know_is_missing(offset: tuple[float, ...] | None) -> None:
-    _, result = rows(replace(GOOD, tool_offset=offset))["arm: tool centre point"]
-    assert result is CheckResult.MISSING
+@pytest.mark.parametrize(
+    ("offset", "words"),
+    [
+        (None, "not reported by the controller"),
+        (
+            (0.0,) * 6,
+            f"not set at the controller: {unset_tool(TOOL)}",
+        ),
+    ],
+)
+def test_of_a_tool_that_the_controller_does_not_know_is_warned(
+    offset: tuple[float, ...] | None, words: str
+) -> None:
+    found = rows(replace(GOOD, tool_offset=offset))
+    assert found["arm: tool centre point"] == (words, CheckResult.WARNING)
+
+
+def test_a_load_that_is_not_set_is_set_by_a_trial() -> None:
+    found = rows(replace(GOOD, payload_kg=0.0))
+    assert found["arm: payload"] == ("not set: a trial sets it", CheckResult.OK)
 
 
 def test_what_is_not_known_or_not_there_has_no_row() -> None:

@@ -71,6 +71,8 @@ class Refusal(Enum):
     """The controller does not report where the arm is."""
     GEOMETRY = b"X"
     """The arm is not where the kinematics of the expected one have it."""
+    SET_VALUES = b"V"
+    """Another tool centre point or payload is set at the controller."""
 
     @property
     def may_pass(self) -> bool:

@@ -49,7 +49,8 @@ class UrOptions:
         stop_mps2: Deceleration of the tool when streaming stops [m/s2].
         stop_radps2: Deceleration of the joints when a move stops [rad/s2].
         unlock_on_rearm: Re-arming also unlocks a protective stop; else it is unlocked at the pendant.
-        payload_kg: Mass of gripper and load [kg], as much as the model carries; 0 keeps the pendant's value.
+        payload_kg: Mass of gripper and load [kg], set where the pendant has none, as much as the model
+            carries; 0 keeps the pendant's value.
         gripper: Options of the gripper.
     """
 

@@ -25,12 +25,14 @@ class RobotState:
         tool_offset: ``(6,)``, its tool centre point in the flange's frame (m, rotation vector in rad); None
             where it is not reported.
         is_remote: Whether it is in remote control; None where its dashboard does not say, as on a CB3.
+        payload_kg: Mass of tool and load that is set (kg); None where it is not reported.
         gripper_problem: Why the gripper does not answer; empty where it does, None where it was not asked.
     """
 
     safety_bits: int = _NORMAL
     robot_mode: int = 7
     tool_offset: tuple[float, ...] | None = None
+    payload_kg: float | None = None
     is_remote: bool | None = None
     gripper_problem: str | None = None
 
@@ -52,6 +54,7 @@ def read_robot_state(options: UrOptions, deadline_s: float, *, has_gripper: bool
         safety_bits=seen.safety_bits,
         robot_mode=seen.robot_mode,
         tool_offset=seen.tool_offset,
+        payload_kg=seen.payload_kg,
         is_remote=_REMOTE.get(remote.lower()),
         gripper_problem=_gripper_problem(options) if has_gripper else None,
     )

@@ -1,6 +1,7 @@
 """States of a UR controller, read over RTDE without the client library: they cannot move anything.
 
-The client library reads neither the controller's version nor the offset of its tool centre point.
+The client library reads neither the controller's version nor, before a program runs, the offset of its tool
+centre point.
 """
 
 from __future__ import annotations
@@ -33,6 +34,9 @@ _NEEDED: Final = {
     "safety_status_bits": RtdeType.UINT32,
 }
 _OFFSET: Final = "tcp_offset"
+_PAYLOAD: Final = "payload"
+_OPTIONAL: Final = {_OFFSET: RtdeType.VECTOR6D, _PAYLOAD: RtdeType.DOUBLE}
+"""What older software does not report."""
 _LONGEST: Final = 65536
 _AGAIN_S: Final = 0.2
 
@@ -52,6 +56,7 @@ class RtdeSnapshot:
         robot_mode: RTDE's robot_mode; 7 is running.
         address: Number of the address that answered: a name may lead to several controllers.
         safety_bits: RTDE's safety_status_bits; 1 is the normal mode.
+        payload_kg: Mass of tool and load that is set (kg); None where the controller does not report it.
     """
 
     version: tuple[int, int, int, int]
@@ -61,6 +66,7 @@ class RtdeSnapshot:
     robot_mode: int
     address: str
     safety_bits: int = 1
+    payload_kg: float | None = None
 
 
 def read_snapshot(ip: str, deadline_s: float, clock: Clock = MONOTONIC) -> RtdeSnapshot:
@@ -148,6 +154,7 @@ class StateStream:
                 robot_mode=int(str(found["robot_mode"])),
                 address=self._address,
                 safety_bits=int(str(found["safety_status_bits"])),
+                payload_kg=float(str(found[_PAYLOAD])) if _PAYLOAD in found else None,
             )
 
     def close(self) -> None:
@@ -211,25 +218,27 @@ def _begun(dialogue: _Dialogue, rate_hz: float) -> tuple[_Version, dict[str, Rtd
     if dialogue.ask(Kind.REQUEST_VERSION, struct.pack(">H", RTDE_VERSION)) != b"\x01":
         raise ValueError(f"the controller does not speak version {RTDE_VERSION} of RTDE")
     major, minor, fix, build = struct.unpack(">4I", dialogue.ask(Kind.CONTROLLER_VERSION))
-    wanted = _NEEDED | {_OFFSET: RtdeType.VECTOR6D}
-    if not _set_up(dialogue, wanted, rate_hz):
-        wanted = _NEEDED
-        if not _set_up(dialogue, wanted, rate_hz):
+    wanted = _NEEDED | _OPTIONAL
+    if lacks := _set_up(dialogue, wanted, rate_hz):
+        wanted = {name: kind for name, kind in wanted.items() if name in _NEEDED or name not in lacks}
+        if _set_up(dialogue, wanted, rate_hz):
             raise ValueError(f"the controller does not offer {', '.join(wanted)}")
     if dialogue.ask(Kind.START) != b"\x01":
         raise ValueError("the controller sends no states")
     return (major, minor, fix, build), wanted
 
 
-def _set_up(dialogue: _Dialogue, wanted: dict[str, RtdeType], rate_hz: float) -> bool:
-    """Select variables; return whether the controller has them all."""
+def _set_up(dialogue: _Dialogue, wanted: dict[str, RtdeType], rate_hz: float) -> set[str]:
+    """Select variables; return those that the controller does not have."""
     request = struct.pack(">d", rate_hz) + ",".join(wanted).encode("ascii")
     types = dialogue.ask(Kind.SETUP_OUTPUTS, request)[1:].decode("ascii").split(",")
     if NOT_FOUND in types:
-        return False
+        if len(types) != len(wanted):
+            return set(wanted)
+        return {name for name, kind in zip(wanted, types, strict=True) if kind == NOT_FOUND}
     if types != [str(kind) for kind in wanted.values()]:
         raise ValueError(f"the variables have the types {', '.join(types)}")
-    return True
+    return set()
 
 
 def _six(value: float | Sequence[float]) -> Six:

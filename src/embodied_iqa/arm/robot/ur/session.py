@@ -11,6 +11,7 @@ from typing import Any
 from embodied_iqa.arm.emulator.registers import ACKNOWLEDGE_REGISTER, WORLD_TIME_REGISTER
 from embodied_iqa.arm.robot.ur.messages import Command, Request, UrFlags, UrState, why_no_power
 from embodied_iqa.arm.robot.ur.options import SessionOptions
+from embodied_iqa.arm.robot.ur.set_values import why_another_tool
 from embodied_iqa.arm.robot.ur.silence import Silence
 from embodied_iqa.base.clock import MONOTONIC, Clock
 from embodied_iqa.base.errors import InputError
@@ -227,7 +228,7 @@ class UrSession:
         self._require_running()
         if not (self._playing and self._started):  # another client's program may still follow its targets
             self._start_program()
-        self._require(self._control.setTcp(list(self.options.tool_pose)), "the tool centre point")
+        self._set_tool()
         if self._arm.payload_kg > 0.0:
             self._require(self._control.setPayload(self._arm.payload_kg, []), "the payload")
         self._require(self._control.setWatchdog(self._arm.watchdog_hz), "the watchdog")
@@ -235,6 +236,13 @@ class UrSession:
         self._waited.restart()
         self.armed, self.halted = True, UrFlags(0)
         return False
+
+    def _set_tool(self) -> None:
+        """Set the tool centre point, unless somebody set another one since the arm was connected."""
+        tool_pose = self.options.tool_pose
+        if problem := why_another_tool(tuple(self._control.getTCPOffset()), tool_pose):
+            raise RuntimeError(problem)
+        self._require(self._control.setTcp(list(tool_pose)), "the tool centre point")
 
     def _require_running(self) -> None:
         if reason := self._safety_stop(_UNLOCK_FIRST):

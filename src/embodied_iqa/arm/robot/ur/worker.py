@@ -32,6 +32,7 @@ from embodied_iqa.arm.robot.ur.model_check import RefusedArmError, check_model
 from embodied_iqa.arm.robot.ur.options import SessionOptions
 from embodied_iqa.arm.robot.ur.rtde_snapshot import await_snapshot, read_snapshot
 from embodied_iqa.arm.robot.ur.session import UrSession
+from embodied_iqa.arm.robot.ur.set_values import check_set_values
 from embodied_iqa.base.config import build
 from embodied_iqa.base.errors import UserError
 
@@ -175,11 +176,14 @@ def _connect(driver: socket.socket, options: SessionOptions) -> UrSession:
     signal.setitimer(signal.ITIMER_REAL, arm.connect_s)
     limit_s = _PART * arm.connect_s
     seen = await_snapshot(arm.ip, limit_s) if options.lockstep else read_snapshot(arm.ip, arm.connect_s)
-    note = check_model(seen, options.tool_pose, options.model)
+    notes = [check_model(seen, options.tool_pose, options.model)]
+    unset = check_set_values(seen, options)
     if not options.lockstep:  # the simulated cell has the arm that its parameters name
         limit_s = min(_DASHBOARD_S, arm.connect_s / 4.0)
-        note += f"; {check_model_number(read_model_number(seen.address, limit_s), options.model)}"
-    _send_text(driver, NOTE, note)
+        notes[0] += f"; {check_model_number(read_model_number(seen.address, limit_s), options.model)}"
+        notes += [unset] if unset else []
+    for note in notes:
+        _send_text(driver, NOTE, note)
     # the client library looks a name up again, which may lead to another controller than the checked one
     session = UrSession(replace(options, arm=replace(arm, ip=seen.address)))
     signal.setitimer(signal.ITIMER_REAL, 0.0)

@@ -28,6 +28,7 @@ class Library:
         targets: Joint targets that the robot was sent.
         target: The one in the registers, which a program that starts follows; empty for none.
         refuses: Whether it takes no more of them, because the program has ended.
+        tool: The active tool centre point.
     """
 
     def __init__(self) -> None:
@@ -35,6 +36,7 @@ class Library:
         self.targets: list[list[float]] = []
         self.target: list[float] = []
         self.refuses = False
+        self.tool: tuple[float, ...] = SIX
 
     def send(self, runtime: int, safety: int = NORMAL) -> None:
         """Send a package."""
@@ -44,6 +46,10 @@ class Library:
         self.targets.append(q_rad)
         self.target = q_rad
         return not self.refuses
+
+    def setTcp(self, tool: list[float]) -> bool:
+        self.tool = tuple(tool)
+        return True
 
     def kickWatchdog(self) -> bool:
         self.target = []
@@ -63,6 +69,7 @@ class Library:
             "isEmergencyStopped": self.safety == EMERGENCY,
             "isProtectiveStopped": self.safety == PROTECTIVE,
             "isProgramRunning": self.runtime == PLAYING,
+            "getTCPOffset": self.tool,
         }
         return lambda *_: values.get(name, SIX if name.startswith("getA") or name == "getTargetQ" else True)
 
@@ -192,6 +199,26 @@ def test_a_program_that_starts_again_does_not_follow_the_last_target(
     session.execute(Request(2, Command.REARM, (0,)))
     assert session.armed
     assert library.targets == [[1.0] * 6]
+
+
+TOOL = (0.0, 0.0, 0.2, 0.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize("active", [SIX, TOOL, (0.0, 0.0, 0.35, 0.0, 0.0, 0.0)])
+def test_arming_overwrites_no_tool_that_was_set_since_the_arm_was_connected(
+    library: Library, active: tuple[float, ...]
+) -> None:
+    made = UrSession(SessionOptions(tool_pose=TOOL), ManualClock(pauses_pass=True))
+    library.tool = active
+    if active in {SIX, TOOL}:
+        made.execute(Request(1, Command.REARM, (0,)))
+        assert (made.armed, library.tool) == (True, TOOL)
+        return
+    with pytest.raises(
+        RuntimeError, match=r"^the controller's tool centre point is \(0\.000, 0\.000, 0\.350\)"
+    ):
+        made.execute(Request(1, Command.REARM, (0,)))
+    assert (made.armed, library.tool) == (False, active)
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,24 @@ def test_the_checked_controller_is_the_one_that_is_armed(asked: list[str], simul
 
 
 @pytest.mark.usefixtures("asked")
+@pytest.mark.parametrize("simulated", [True, False])
+def test_a_tool_that_is_not_set_is_noted_of_a_real_arm(simulated: bool) -> None:
+    driver, worker = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    tool = (0.0, 0.0, 0.2, 0.0, 0.0, 0.0)
+    options = SessionOptions(UrOptions(ip="ur5.lab"), tool_pose=tool, lockstep=simulated)
+    with driver, worker:
+        ur_worker._connect(worker, options)
+        worker.shutdown(socket.SHUT_WR)
+        notes = list(iter(lambda: driver.recv(LONGEST_MESSAGE), b""))
+    assert len(notes) == (1 if simulated else 2)
+    if not simulated:
+        assert notes[1] == NOTE + (
+            b"no tool centre point is set at the controller: a trial sets (0.000, 0.000, 0.200) m, and if "
+            b"the tool has another length, every limit is wrong"
+        )
+
+
+@pytest.mark.usefixtures("asked")
 def test_a_worker_ends_though_its_library_hangs_and_its_driver_is_gone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
