@@ -159,6 +159,10 @@ def test_the_end_of_the_input_is_one_line() -> None:
             ["--robot-ip", "a", "--workspace-min", *"000", "--workspace-max", "0.2", "400", "0.6"],
             "wrong --workspace-max; expected coordinates in metres",
         ),
+        (
+            ["--robot-ip", "a", "--table-z", "-20"],
+            "table_z_m in arm_node.limits; expected -2.5 to 2.5; got -20",
+        ),
         (["--robot-ip", "a", "--vla", "python:no_such_module:make"], "no module no_such_module"),
         (["--robot-ip", "a", "--vlm", "python:no_such_module:make"], "no module no_such_module"),
     ],
@@ -186,6 +190,17 @@ def test_a_command_says_what_it_does_before_it_loads_what_reads_a_cell(
     loaded = f"import sys, {init_options.__name__}, {check_options.__name__}; print(*sys.modules)"
     found = subprocess.run([sys.executable, "-c", loaded], check=True, capture_output=True, text=True)
     assert not any(name.startswith("embodied_iqa.runs") for name in found.stdout.split())
+
+
+@pytest.mark.parametrize("words", [["--workspace-min", "-1000", "-500", "20"], ["--wall-x", "-900"]])
+def test_a_limit_in_millimetres_is_refused_before_anything_is_looked_for(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [*words, "--workspace-max", *"111"] if "-500" in words else words
+    known = ["--yes", "--out", str(tmp_path / "cell.yaml"), "--robot-ip", "a", "--topic", "top=/a"]
+    assert main(["cell", "init", *known, *words]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "expected" in line
 
 
 def test_two_cameras_do_not_share_a_name() -> None:
@@ -489,15 +504,15 @@ def test_an_answer_out_of_the_range_of_its_parameter_is_asked_again_at_once(
     )
     assert "no part of the workspace is above the table" in table
     assert "tool_height_m" in height
-    assert "limits.wall_x_m in arm_node; expected -100 to 0; got 0.5" in front
+    assert "limits.wall_x_m in arm_node; expected -2.5 to 0; got 0.5" in front
     assert "the workspace of arm_node.limits reaches beyond its wall" in cut
 
 
 def test_an_option_out_of_reach_is_refused_before_anything_is_asked() -> None:
-    far = {"workspace_min": [3.0] * 3, "workspace_max": [4.0] * 3}
+    far = {"workspace_min": [2.0] * 3, "workspace_max": [2.4] * 3}
     with pytest.raises(UsageError, match=r"a UR5e with a tool of 0.2 m reaches no part"):
         arm_answers.check_options(options(**far), UR5E)
-    arm_answers.check_options(options(workspace_min=[3.0] * 3), UR5E)
+    arm_answers.check_options(options(workspace_min=[2.0] * 3), UR5E)
     near = {"workspace_min": [-0.7, -0.4, 0.0], "workspace_max": [-0.2, 0.4, 0.6]}
     with pytest.raises(UsageError, match="reaches beyond its wall"):
         arm_answers.check_options(options(**near, wall_x=-0.5), UR5E)
@@ -533,7 +548,7 @@ def test_a_tool_outside_of_the_workspace_is_said_and_nothing_is_refused() -> Non
     assert arm_answers.tool_outside(box, home) == ""
 
 
-@pytest.mark.parametrize(("upper", "words"), [([-0.2, 0.4, 0.6], ""), ([5.0, 5.0, 5.0], "beyond the arm")])
+@pytest.mark.parametrize(("upper", "words"), [([-0.2, 0.4, 0.6], ""), ([2.5, 2.5, 2.5], "beyond the arm")])
 def test_a_workspace_beyond_the_arm_is_noted(upper: list[float], words: str) -> None:
     names = "arm_node.limits.workspace_min_m", "arm_node.limits.workspace_max_m"
     box = dict(zip(names, ([-0.75, -0.4, 0.02], upper), strict=True))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +19,8 @@ from embodied_iqa.base.kinematics.models import ArmModel
 
 Array = NDArray[np.float64]
 
+FURTHEST_M: Final = 2.5
+"""So far the longest tool of the largest UR arm comes from the base, rounded."""
 _ROUNDING = 1.0 + 1e-6
 _LEEWAY = 1e-9
 """Of positions (m, rad)."""
@@ -82,9 +86,9 @@ class ArmLimits:
         tool_turn_radps: Largest angular speed of the tool; at most that of a wrist joint, 180 deg/s.
         workspace_min_m: Lower corner of the tool's workspace.
         workspace_max_m: Upper corner of the tool's workspace.
-        table_z_m: Height of the table top.
-        tool_height_m: Smallest height of the tool above the table.
-        wall_x_m: The wall behind the base, which is at x = 0; the whole arm stays at larger x.
+        table_z_m: Height of the table top [m].
+        tool_height_m: Smallest height of the tool above the table [m].
+        wall_x_m: The wall behind the base, which is at x = 0; the whole arm stays at larger x [m].
         increment_m: Longest translation in one increment; at most across the reach of a UR10e, 1.3 m by its
             data sheet.
         increment_rad: Largest rotation in one increment.
@@ -103,9 +107,9 @@ class ArmLimits:
     tool_turn_radps: float = ranged(1.0, 0.001, math.pi)
     workspace_min_m: tuple[float, float, float] = (-0.80, -0.45, 0.0)
     workspace_max_m: tuple[float, float, float] = (-0.20, 0.45, 0.70)
-    table_z_m: float = 0.0
+    table_z_m: float = ranged(0.0, -FURTHEST_M, FURTHEST_M)
     tool_height_m: float = ranged(0.005, 0.0, 1.0)
-    wall_x_m: float = ranged(-0.95, -100.0, 0.0)
+    wall_x_m: float = ranged(-0.95, -FURTHEST_M, 0.0)
     increment_m: float = ranged(0.15, 0.001, 2.6)
     increment_rad: float = ranged(0.8, 0.001, math.pi)
     increments: int = ranged(100, 1, 10_000)
@@ -117,6 +121,8 @@ class ArmLimits:
         check_ranges(self)
         if len(self.q_min_rad) != 6 or len(self.q_max_rad) != 6:
             raise UsageError("wrong joint limits", expected="six lower and six upper limits")
+        check_corner(self.workspace_min_m, "workspace_min_m")
+        check_corner(self.workspace_max_m, "workspace_max_m")
         pairs = zip(
             (*self.q_min_rad, *self.workspace_min_m), (*self.q_max_rad, *self.workspace_max_m), strict=True
         )
@@ -189,6 +195,22 @@ class ArmLimits:
             return ""
         limits = "and limits nothing there: table_z_m and tool_height_m do"
         return f"it reaches {below_m:.3g} m below the table top {limits}"
+
+
+def check_corner(corner: Sequence[float], name: str) -> None:
+    """Check that a corner of the workspace may be in metres: no tool comes further away from the base.
+
+    Args:
+        corner: The corner [m].
+        name: What the message calls it.
+
+    Raises:
+        UsageError: A coordinate is beyond.
+    """
+    beyond = [value for value in corner if abs(value) > FURTHEST_M]
+    if beyond:
+        expected = f"coordinates in metres, at most {FURTHEST_M:g} from the base"
+        raise UsageError(f"wrong {name}", expected=expected, got=beyond[0])
 
 
 def check_increments(increments: Array, limits: ArmLimits) -> Violation | None:

@@ -17,7 +17,8 @@ from embodied_iqa.base.clock import MONOTONIC
 from embodied_iqa.base.config import Scalar, build
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.kinematics.models import ArmModel
-from embodied_iqa.cli.cell.questions import Questions, ask_corners, check_corners, model_name, number
+from embodied_iqa.cli.cell.init_options import check_corners
+from embodied_iqa.cli.cell.questions import Questions, ask_corners, model_name, number
 from embodied_iqa.runs.cell.cell_check import tool_check
 from embodied_iqa.runs.cell.cell_file import CellFile
 from embodied_iqa.runs.graph.arm_parameters import ArmParameters

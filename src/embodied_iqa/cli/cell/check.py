@@ -28,6 +28,7 @@ from embodied_iqa.runs.cell.cell_check import (
     hand_eye_check,
     tool_pose,
 )
+from embodied_iqa.runs.cell.limit_checks import limit_checks
 from embodied_iqa.runs.cell.robot_checks import robot_checks
 from embodied_iqa.runs.cell.trial_decision import decision_checks
 from embodied_iqa.runs.graph.camera_parameters import (
@@ -119,6 +120,7 @@ def checks_of(graph: GraphParameters, cell: SeenCell, task: str = DEFAULT_TASK) 
         yield from robot_checks(cell.arm.robot, graph.arm_node)
     if cell.arm is not None:
         yield from arm_checks(cell.arm, graph.arm_node)
+        yield from limit_checks(graph.arm_node)
     q_rad = cell.arm.q_rad if cell.arm else None
     point_m = None if q_rad is None else tool_pose(q_rad, graph.arm_node)[:3, 3]
     for seen in cell.cameras:

@@ -26,8 +26,6 @@ from embodied_iqa.cli.cell.init_options import NO_ROBOT, check_new
 from embodied_iqa.cli.cell.questions import (
     Questions,
     ask_cameras,
-    check_corner,
-    check_corners,
     gate_file,
     policy,
     read_answer,
@@ -99,9 +97,6 @@ def arm_at(address: str) -> tuple[str, RtdeSnapshot | None]:
 
 def _check_given(arguments: argparse.Namespace) -> None:
     """Check the options before anything is read or asked."""
-    for name, corner in (("min", arguments.workspace_min), ("max", arguments.workspace_max)):
-        check_corner(corner or (), f"--workspace-{name}")
-    check_corners(arguments.workspace_min, arguments.workspace_max)
     if arguments.tool_length is not None:
         arm_of({"arm_node.tool_length_m": arguments.tool_length})
     if arguments.calibration is not None:

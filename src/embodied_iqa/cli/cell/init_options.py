@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
+from embodied_iqa.arm.robot.limits import ArmLimits, check_corner
+from embodied_iqa.base.config import build
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.kinematics.models import NAMED_MODELS
 from embodied_iqa.cli.output import print_progress
@@ -18,6 +20,8 @@ from embodied_iqa.data.frames.cameras import parse_topics
 NO_ROBOT: Final = "none"
 _LIMITS: Final = ("--workspace-min", "--workspace-max", "--table-z", "--tool-height", "--wall-x")
 _ARM_NUMBERS: Final = ("--tool-length", *_LIMITS)
+_RANGED: Final = {"table_z": "table_z_m", "tool_height": "tool_height_m", "wall_x": "wall_x_m"}
+"""Options whose limit of the arm has a range."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -112,3 +116,19 @@ def _check_arm(arguments: argparse.Namespace) -> None:
             raise UsageError(f"{name} is of an arm", expected=f"--robot-ip with an address, not {NO_ROBOT}")
         if not all(map(math.isfinite, numbers)):
             raise UsageError(f"wrong {name}", expected="finite numbers", got=given)
+        if isinstance(given, list):
+            check_corner(given, name)
+    check_corners(arguments.workspace_min, arguments.workspace_max)
+    given = {name: getattr(arguments, option) for option, name in _RANGED.items()}
+    build(ArmLimits, {name: value for name, value in given.items() if value is not None}, "arm_node.limits")
+
+
+def check_corners(lower: Sequence[float] | None, upper: Sequence[float] | None) -> None:
+    """Check that a box is none, or has both corners in the right order.
+
+    Raises:
+        UsageError: It is not.
+    """
+    if lower is None or upper is None or all(low < high for low, high in zip(lower, upper, strict=True)):
+        return
+    raise UsageError("no box lies between the corners", expected=f"each above {list(lower)}", got=list(upper))

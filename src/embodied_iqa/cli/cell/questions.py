@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
+from embodied_iqa.arm.robot.limits import check_corner
 from embodied_iqa.base.errors import UsageError, UserError
-from embodied_iqa.base.kinematics.geometry import LONGEST_TOOL_M, reach_m
 from embodied_iqa.base.kinematics.models import NAMED_MODELS
+from embodied_iqa.cli.cell.init_options import check_corners
 from embodied_iqa.imaging.images.frame import View, parse_view
 from embodied_iqa.models.subjects.optional_vlm import parse_optional_vlm
 from embodied_iqa.models.subjects.reference import parse_vla
@@ -100,35 +100,8 @@ def three(text: str) -> list[float]:
 def corner(text: str) -> list[float]:
     """Return a corner of the workspace."""
     numbers = three(text)
-    check_corner(numbers)
+    check_corner(numbers, "corner of the workspace")
     return numbers
-
-
-def check_corner(corner: Sequence[float], name: str = "corner of the workspace") -> None:
-    """Check that a corner may be in metres: the tool of no UR arm comes further away from its base.
-
-    Args:
-        corner: The corner [m].
-        name: What the message calls it.
-
-    Raises:
-        UsageError: A coordinate is beyond.
-    """
-    beyond = [value for value in corner if abs(value) > _furthest_m()]
-    if beyond:
-        expected = f"coordinates in metres, at most {_furthest_m():.1f} from the base"
-        raise UsageError(f"wrong {name}", expected=expected, got=beyond[0])
-
-
-def check_corners(lower: Sequence[float] | None, upper: Sequence[float] | None) -> None:
-    """Check that a box is none, or has both corners in the right order.
-
-    Raises:
-        UsageError: It is not.
-    """
-    if lower is None or upper is None or all(low < high for low, high in zip(lower, upper, strict=True)):
-        return
-    raise UsageError("no box lies between the corners", expected=f"each above {list(lower)}", got=list(upper))
 
 
 def ask_cameras(questions: Questions, present: Iterable[str]) -> dict[View, str]:
@@ -209,13 +182,6 @@ def gate_file(text: str) -> Path:
     path = Path(text).resolve()
     load_gate_file(path)
     return path
-
-
-@cache
-def _furthest_m() -> float:
-    """Return how far the longest tool of any UR arm comes away from the base, along any axis [m]."""
-    shapes = [model.geometry for model in NAMED_MODELS]
-    return max(shape.d1_m + reach_m(shape, LONGEST_TOOL_M) for shape in shapes)
 
 
 def _is_accepted(check: _BoxCheck, lower: Sequence[float], upper: Sequence[float] | None) -> bool:

@@ -13,6 +13,7 @@ from embodied_iqa.arm.lease_options import LeaseOptions
 from embodied_iqa.arm.robot.controller import make_controller
 from embodied_iqa.arm.robot.controller_options import ControllerOptions
 from embodied_iqa.arm.robot.limits import (
+    FURTHEST_M,
     ArmLimits,
     LimitKind,
     Violation,
@@ -25,7 +26,8 @@ from embodied_iqa.arm.robot.limits import (
 from embodied_iqa.arm.robot.path import PathOptions
 from embodied_iqa.arm.robot.timing import TimingOptions
 from embodied_iqa.base.errors import UsageError
-from embodied_iqa.base.kinematics.models import ArmModel
+from embodied_iqa.base.kinematics.geometry import LONGEST_TOOL_M, reach_m
+from embodied_iqa.base.kinematics.models import NAMED_MODELS, ArmModel
 from embodied_iqa.base.number_range import NumberRange
 from embodied_iqa.runs.graph.node_table import resolve
 
@@ -392,8 +394,19 @@ def test_the_short_check_of_a_command_agrees_with_those_that_name_the_limit():
     assert min(found.values()) > 1000, found
 
 
+def test_limits_are_as_near_as_a_tool_of_any_arm_comes():
+    furthest_m = max(one.geometry.d1_m + reach_m(one.geometry, LONGEST_TOOL_M) for one in NAMED_MODELS)
+    assert round(furthest_m, 1) == FURTHEST_M
+    for name, value in (("table_z_m", -20.0), ("table_z_m", 2.6), ("wall_x_m", -100.0)):
+        with pytest.raises(UsageError, match=rf"wrong {name}; expected -2\.5 to .*; got {value}"):
+            ArmLimits(**{name: value})
+    metres = r"wrong workspace_min_m; expected coordinates in metres, at most 2\.5 from the base; got -1000"
+    with pytest.raises(UsageError, match=metres):
+        ArmLimits(workspace_min_m=(-1000.0, -500.0, 20.0))
+
+
 def test_a_workspace_out_of_reach_is_refused_with_the_reach_of_the_model():
-    far = ArmLimits(workspace_min_m=(3.0, 3.0, 3.0), workspace_max_m=(4.0, 4.0, 4.0))
+    far = ArmLimits(workspace_min_m=(2.0, 2.0, 2.0), workspace_max_m=(2.4, 2.4, 2.4))
     reach = r"a UR5e with a tool of 0.2 m reaches no part of the workspace; expected a box within 1.14 m of"
     with pytest.raises(UsageError, match=reach):
         far.check_workspace(ArmModel.UR5E, 0.2)

@@ -161,8 +161,8 @@ def test_the_shipped_calibration_and_a_missing_one_are_none_of_this_cell(tmp_pat
         (
             SeenArm(Q, ""),
             {
-                "arm_node__limits__workspace_min_m": [3.0, 3.0, 3.0],
-                "arm_node__limits__workspace_max_m": [4.0, 4.0, 4.0],
+                "arm_node__limits__workspace_min_m": [2.0, 2.0, 2.0],
+                "arm_node__limits__workspace_max_m": [2.4, 2.4, 2.4],
             },
             "workspace",
             "reaches no part of the workspace; expected a box within",
@@ -206,7 +206,7 @@ def test_a_camera_without_a_calibration_lacks_it_and_one_of_another_size_fails(t
 
 
 def test_a_workspace_beyond_the_arm_limits_nothing_there(tmp_path: Path) -> None:
-    box = {"arm_node__limits__workspace_max_m": [5.0, 5.0, 5.0]}
+    box = {"arm_node__limits__workspace_max_m": [2.5, 2.5, 2.5]}
     config = graph_of(tmp_path, **box).arm_node
     (row,) = (check for check in arm_checks(SeenArm(Q, ""), config) if check.name == "arm: workspace")
     assert row.result is CheckResult.WARNING

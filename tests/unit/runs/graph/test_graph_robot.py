@@ -193,7 +193,7 @@ def test_a_real_arm_is_not_moved_in_the_workspace_of_the_simulated_cell() -> Non
         resolve(overrides=far)
     assert resolve(overrides=far | {"arm_node.limits.wall_x_m": -1.3})
     assert resolve(overrides=unmeasured | {lower: [-0.7, -0.4, 0.0]})
-    away = REAL | {lower: [3.0, 3.0, 3.0], upper: [4.0, 4.0, 4.0]}
+    away = REAL | {lower: [2.0, 2.0, 2.0], upper: [2.4, 2.4, 2.4]}
     with pytest.raises(UsageError, match=r"reaches no part of the workspace; expected a box within"):
         resolve(overrides=away)
     assert resolve(overrides=away, only_reads=True)
