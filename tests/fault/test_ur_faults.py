@@ -296,7 +296,7 @@ def test_silent_driver_makes_the_robots_watchdog_end_the_program(
     _stream_until(time, arm, lambda: arm.read().fault is not None)
     assert not arm.is_armed
     assert arm.read().fault.cause is StopCause.WATCHDOG
-    assert "the driver was silent for 1000 ms" in arm.read().fault.reason
+    assert "this computer's driver was silent for 1000 ms" in arm.read().fault.reason
 
 
 def test_watchdog_stops_a_move_when_everything_above_the_controller_is_frozen(

@@ -124,8 +124,8 @@ class UrLink:
             return RobotFault(StopCause.POWER_LOST, reason)
         if UrFlags.WATCHDOG in state.flags:
             limit_ms = 1e3 / self._options.arm.watchdog_hz
-            reason = f"the robot's watchdog stopped the arm: the driver was silent for {limit_ms:.0f} ms"
-            return RobotFault(StopCause.WATCHDOG, reason)
+            silent = f"this computer's driver was silent for {limit_ms:.0f} ms"
+            return RobotFault(StopCause.WATCHDOG, f"the robot's watchdog stopped the arm: {silent}")
         if UrFlags.HALTED in state.flags:
             return RobotFault(StopCause.PROGRAM_ENDED, "the robot's program ended, not by its watchdog")
         return None

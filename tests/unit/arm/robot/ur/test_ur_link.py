@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from embodied_iqa.arm.robot.messages import RobotFault, StopCause
 from embodied_iqa.arm.robot.ur.arm import UrArm
 from embodied_iqa.arm.robot.ur.link import UrLink
 from embodied_iqa.arm.robot.ur.messages import ANSWER, REQUEST, Command, Reply, Request, UrFlags, UrState
@@ -73,6 +74,17 @@ def test_an_arm_that_stops_while_it_is_armed_says_why_at_once(
         link.wait_armed()
     assert worker.messages == []
     assert worker.waits <= 3
+
+
+def test_a_silent_driver_is_not_called_a_fault_of_the_robot() -> None:
+    link, worker, clock = _started()
+    worker.messages = [[_message(clock, UrFlags.HALTED | UrFlags.WATCHDOG)]]
+    state = link.receive()
+    assert state is not None
+    assert link.fault_of(state) == RobotFault(
+        StopCause.WATCHDOG,
+        "the robot's watchdog stopped the arm: this computer's driver was silent for 250 ms",
+    )
 
 
 def test_a_state_from_before_the_reply_does_not_count() -> None:
