@@ -238,6 +238,7 @@ def test_a_damaged_recording_is_left_out(bags: Path, tmp_path: Path) -> None:
     source = RecordingsSource((bad, good), View.TOP)
     assert [recording.path for recording in source.recordings] == [good]
     assert f"{good.name} " in source.read(0).origin
+    assert source.name_of(0).startswith(f"{good.name} ")
     assert source.description.startswith("1 recordings")
     (reason,) = source.left_out
     assert "bad.mcap" in reason

@@ -109,6 +109,11 @@ class RecordingsSource:
         parts = [recording.fingerprint for recording in self.recordings]
         return hashlib.sha256("".join(parts).encode()).hexdigest()[:32] if any(parts) else ""
 
+    def name_of(self, index: int) -> str:
+        """Return what lists call a frame: recording and stamp."""
+        number, place = self.chosen[index]
+        return self.recordings[number].name_of(place)
+
     def read(self, index: int) -> Candidate:
         """Read a frame; its origin begins with the name of its recording."""
         number, place = self.chosen[index]
