@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Final
 
 from embodied_iqa.base.errors import MissingDependencyError
-from embodied_iqa.base.lazy import load
 from embodied_iqa.cli.parser import Parser, perform
 from embodied_iqa.runs.graph.launch_arguments import GATE_ARGUMENTS
 
@@ -74,4 +73,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _is_of_files(source: Path | None) -> bool:
     """Return whether images are in files, or of no stored source: what lacks is not what reads them."""
-    return source is None or load("embodied_iqa.data.database.clean_frames:is_of_files")(source)
+    from embodied_iqa.data.database.clean_frames import is_of_files
+
+    return source is None or is_of_files(source)

@@ -234,10 +234,7 @@ class AskPerson:
 
 @dataclass(frozen=True, slots=True)
 class CheckArm:
-    """Check that a real arm can be used before anything is recorded and a person prepares the first run.
-
-    Expects a reply; where it cannot, the trial ends with its message.
-    """
+    """Check that a real arm can be used at all; where it cannot, the trial ends with the reply's message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,10 +244,7 @@ class ReturnToStart:
 
 @dataclass(frozen=True, slots=True)
 class CheckStart:
-    """Check that a real arm is at the start: before the first run its place is, unless one is given.
-
-    Expects a reply.
-    """
+    """Check that an arm is at its start: without a given one, where it is before run 0. Expects a reply."""
 
     run_index: int
 
