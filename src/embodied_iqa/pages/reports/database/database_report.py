@@ -64,9 +64,11 @@ def page_of(store: DatabaseStore, out: Path, *, all_views: bool = False, seed: i
     page = build_page(found, store.path.resolve().name, store.record().tree(), tables_folder(out))
     beside = benchmarks_beside(store)
     idle = [row.subject for group in found.groups.values() for row in group.subjects if not row.count]
+    silent = unanswered(store, idle)
+    explained = {name for one in silent for name in one.subjects}
     return replace(
         page,
-        remarks=(*page.remarks, *map(str, unanswered(store, idle)), *_outdated_benchmarks(beside)),
+        remarks=(*header.remarks(found, explained), *map(str, silent), *_outdated_benchmarks(beside)),
         chapters=(*page.chapters, extremes.chapter(found, store), *_benchmark_chapter(beside, out)),
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Final
 
 import numpy as np
@@ -100,11 +100,20 @@ def _finite(value: float) -> str:
     return number(value) if np.isfinite(value) else ABSENT
 
 
-def remarks(study: Study) -> tuple[str, ...]:
-    """Say which scores are missing, constant or not counted."""
+def remarks(study: Study, explained: Collection[str] = ()) -> tuple[str, ...]:
+    """Say which scores are missing, constant or not counted.
+
+    Args:
+        study: The results.
+        explained: Subjects without a score that other remarks name.
+    """
     return (
         *_level_remarks(study),
-        *(remark for group, found in study.groups.items() for remark in _score_remarks(group, found)),
+        *(
+            remark
+            for group, found in study.groups.items()
+            for remark in _score_remarks(group, found, explained)
+        ),
         *(remark for group in Group for remark in _view_remarks(study, group)),
     )
 
@@ -118,14 +127,14 @@ def _level_remarks(study: Study) -> Iterator[str]:
         )
 
 
-def _score_remarks(group: Group, study: GroupStudy) -> Iterator[str]:
+def _score_remarks(group: Group, study: GroupStudy, explained: Collection[str]) -> Iterator[str]:
     constant = [study.subjects[column].subject for column in study.opinion.constant]
     if constant:
         yield f"{', '.join(constant)} gave every pair the same score: no correlation, no z-score."
     if study.opinion.partial:
         pairs = plural(study.opinion.partial, "pair")
         yield f"{pairs} without the {group} score of every {group.role.upper()}: the mean is over the others."
-    idle = [row.subject for row in study.subjects if not row.count]
+    idle = [row.subject for row in study.subjects if not row.count and row.subject not in explained]
     if idle:
         yield f"{', '.join(idle)} scored no pair completely: not counted."
     if len(study.scored) == 1:
