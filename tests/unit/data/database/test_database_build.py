@@ -203,6 +203,7 @@ def test_bad_photographs_are_skipped_by_name(tmp_path: Path) -> None:
     ))  # fmt: skip
     summary = build_photos(tmp_path / "db", tasks_file, references=4, steps=(Step.REFERENCES,))
     assert summary.record.skipped == {"no tasks": 1, "twin": 1, "unusable": 1}
+    assert summary.steps[Step.REFERENCES].rows == 4, "not the twin"
     skipped = (tmp_path / "db" / "skipped.csv").read_text(encoding="utf-8")
     assert "\np1.png,unusable: " in skipped
     assert "\nunlisted.png,no tasks: " in skipped

@@ -217,7 +217,9 @@ class _Builder:
         built = replace(store, built=True)
         match step:
             case Step.REFERENCES:
+                before = _references(built)
                 ReferenceStep(built, self._plan).run(run)
+                self._done[step].rows = max(0, _references(built) - before)  # twins are read, too
             case Step.TASKS:
                 ReferenceStep(built, self._plan).run_tasks(run)
             case Step.DISTORT:
@@ -252,3 +254,7 @@ class _Builder:
             summary.seconds += time.perf_counter() - started
 
         return run
+
+
+def _references(store: DatabaseStore) -> int:
+    return store.references(["reference_id"]).num_rows if "references" in store.tables() else 0
