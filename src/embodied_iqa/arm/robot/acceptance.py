@@ -148,7 +148,8 @@ def _why_stale(options: ControllerOptions, state: ControllerState, goal: ArmGoal
     if age_ms < 0:
         return f"the goal's frame is {-age_ms:.0f} ms in the future"
     if now_ns - goal.frame_stamp_ns > options.max_frame_age_ns:
-        return f"the goal's frame is {age_ms:.0f} ms old, at most {options.max_frame_age_ns / 1e6:.0f} ms"
+        oldest_ms = options.max_frame_age_ns / 1e6
+        return f"the decision came too late: its image is {age_ms:.0f} ms old, at most {oldest_ms:.0f} ms"
     if min(stamp_ns for _, stamp_ns in goal.frames) < state.oldest_frame_ns:
         return f"the goal's frame was taken before {state.oldest_frame_event}"
     return None

@@ -17,6 +17,7 @@ from embodied_iqa.arm.robot.limits import LimitKind, check_increments
 from embodied_iqa.base.clock import MONOTONIC, Clock
 from embodied_iqa.base.errors import InputError, UserError
 from embodied_iqa.base.kinematics import chain_increments
+from embodied_iqa.base.units import MILLISECOND_NS
 from embodied_iqa.data.recording.trial_record import failure_in_words
 from embodied_iqa.imaging.images.assembler import Source
 from embodied_iqa.imaging.images.frame import Frame, View
@@ -25,7 +26,7 @@ from embodied_iqa.imaging.images.rectifier import Rectifier
 from embodied_iqa.models.subjects.inference import InferenceQueue
 from embodied_iqa.models.subjects.known_tasks import check_parses
 from embodied_iqa.models.subjects.subject_options import Progress, silent
-from embodied_iqa.runs.cell.cell_check import CellCheck, camera_pose, tool_pose
+from embodied_iqa.runs.cell.cell_check import CellCheck, CheckResult, camera_pose, tool_pose
 from embodied_iqa.runs.cell.seen_camera import SeenCamera
 from embodied_iqa.runs.graph.camera_sources import CameraSource
 from embodied_iqa.runs.graph.parameters import GraphParameters
@@ -169,7 +170,19 @@ def _decision(
         return _row(moment.graph, name, failure_in_words(info.name, outcome.reason), is_ok=False)
     refused = _why_refused(outcome.result, moment.graph)
     found = refused or _words(outcome.result, request.T_base_tool)
-    return _row(moment.graph, name, f"{found}, after {outcome.latency_ms:.0f} ms", is_ok=not refused)
+    late = _why_too_late(outcome.latency_ms, moment.graph)
+    words = f"{found}, after {outcome.latency_ms:.0f} ms{late}"
+    otherwise = CheckResult.WARNING if late and not refused else CheckResult.FAILED
+    return _row(moment.graph, name, words, is_ok=not (refused or late), otherwise=otherwise)
+
+
+def _why_too_late(latency_ms: float, graph: GraphParameters) -> str:
+    """Return that the image of a decision is too old for the arm once it is there; empty where it is not."""
+    oldest_ms = graph.arm_node.controller.max_frame_age_ns / MILLISECOND_NS
+    if not graph.vla_node.has_arm or latency_ms <= oldest_ms:
+        return ""
+    parameter = "arm_node.controller.max_frame_age_ns"
+    return f": too late, the arm refuses decisions on images older than {oldest_ms:.0f} ms ({parameter})"
 
 
 def _why_refused(chunk: ActionChunk, graph: GraphParameters) -> str:
@@ -191,7 +204,14 @@ def _words(chunk: ActionChunk, T_base_tool: Array) -> str:
     return f"{len(ends_m)} steps: the first {first_mm:.1f} mm, all together {reach_mm:.1f} mm"
 
 
-def _row(graph: GraphParameters, name: str, found: str, *, is_ok: bool) -> CellCheck:
+def _row(
+    graph: GraphParameters,
+    name: str,
+    found: str,
+    *,
+    is_ok: bool,
+    otherwise: CheckResult = CheckResult.FAILED,
+) -> CellCheck:
     who = "that the arm accepts" if graph.arm_node.robot.is_real else "that is finite"
     limit = f"an answer {who} within {graph.vla_node.answer_deadline_s:g} s"
-    return CellCheck(name, found, limit, is_ok)
+    return CellCheck(name, found, limit, is_ok, otherwise)

@@ -55,7 +55,13 @@ def _unjudged(state: TrialState, world: WorldSeen) -> tuple[Outcome | None, str]
         return Outcome.HELD_BY_GATE, f"{reason}{lacks}"
     if state.decided - {None} == {ChunkStatus.NO_TARGET}:
         return Outcome.NO_TARGET, f"the policy saw no target{lacks}"
-    return Outcome.FAILURE, f"{state.ending}{lacks}"
+    stood = f"; at its end the arm did not move: {state.at_rest}" if _is_unexplained(state) else ""
+    return Outcome.FAILURE, f"{state.ending}{stood}{lacks}"
+
+
+def _is_unexplained(state: TrialState) -> bool:
+    """Whether the arm said why it stood still when a run ended by itself, and the reason does not say it."""
+    return bool(state.at_rest) and not state.by_person and state.at_rest not in state.ending
 
 
 def held_by_gate(state: TrialState, now_ns: int) -> str:

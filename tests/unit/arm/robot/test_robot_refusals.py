@@ -110,7 +110,8 @@ def test_a_frame_may_be_as_old_as_the_limit_and_no_older(age_ns: int, *, accepte
     if accepted:
         assert output.status.mode is ArmMode.EXECUTING
     else:
-        assert _refused(output, bench) == "the goal's frame is 1500 ms old, at most 1500 ms"
+        late = "the decision came too late: its image is 1500 ms old, at most 1500 ms"
+        assert _refused(output, bench) == late
 
 
 def test_a_frame_from_the_future_says_by_how_much():

@@ -14,7 +14,7 @@ import pytest
 from embodied_iqa.base.kinematics import home_q_rad
 from embodied_iqa.base.kinematics.models import ArmModel
 from embodied_iqa.imaging.images.frame import Intrinsics, View, pinhole_lens
-from embodied_iqa.runs.cell.cell_check import CellCheck, tool_pose
+from embodied_iqa.runs.cell.cell_check import CellCheck, CheckResult, tool_pose
 from embodied_iqa.runs.cell.seen_camera import SeenCamera
 from embodied_iqa.runs.cell.trial_decision import NAME, decision_checks
 from embodied_iqa.runs.graph.node_table import resolve
@@ -161,6 +161,18 @@ def test_an_answer_after_the_deadline_fails(mine: Any) -> None:
     mine.clock, mine.late_s = ManualClock(), 61.0
     row = decided(graph(), clock=mine.clock)
     assert (row.measured, row.is_ok) == (f"{MINE} failed: no answer in 61.0 s", False)
+
+
+@pytest.mark.parametrize(("late_s", "result"), [(1.4, CheckResult.OK), (7.0, CheckResult.WARNING)])
+def test_a_decision_whose_image_is_too_old_for_the_arm_is_warned_of(
+    mine: Any, late_s: float, result: CheckResult
+) -> None:
+    mine.clock, mine.late_s = ManualClock(), late_s
+    row = decided(real(), clock=mine.clock)
+    assert row.result is result
+    late = ": too late, the arm refuses decisions on images older than 1500 ms (arm_node.controller."
+    assert (f"after {1e3 * late_s:.0f} ms{late}" in row.measured) is (result is CheckResult.WARNING)
+    assert decided(graph(), clock=mine.clock).is_ok, "without an arm nobody refuses it"
 
 
 @pytest.mark.parametrize(

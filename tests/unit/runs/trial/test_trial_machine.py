@@ -277,6 +277,21 @@ def test_a_decision_that_never_ends_ends_with_the_run() -> None:
     assert world.play().state.results[0].reason == "the run took too long"
 
 
+def test_answers_that_are_always_too_late_are_named_where_the_run_takes_too_long() -> None:
+    """Each starts the time without motion anew, and the arm refuses each."""
+    late = "the decision came too late: its image is 7000 ms old, at most 1500 ms"
+
+    def tick(world: FakeWorld) -> list[Event]:
+        return [
+            ArmSeen(world.now_ns, moving=False, emergency_stop=False, reason=late),
+            Deciding(busy=True),
+        ]
+
+    result = FakeWorld(plan=ONE_RUN, on_tick=tick, success=False).play().state.results[0]
+    assert result.outcome is Outcome.FAILURE
+    assert result.reason == f"the run took too long; at its end the arm did not move: {late}"
+
+
 def test_a_failure_says_what_the_task_lacks() -> None:
     lacks = "cube raised 0.0 of 5 cm"
     world = FakeWorld(plan=ONE_RUN, on_tick=done_after(1.0), success=False, missing=lacks)
