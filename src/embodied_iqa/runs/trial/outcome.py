@@ -20,8 +20,8 @@ def outcome_of(state: TrialState, world: WorldSeen) -> tuple[Outcome | None, str
 
     A run without success is held by the gate if at its end, also one that a person brought about, the arm
     could not execute a goal because of the gate, or the gate had passed no frame for a second; else it has no
-    target if the policy never decided anything else. None without an arm. A fault of the graph, then what a
-    person said of the run stand at the end of any reason.
+    target if the policy never decided anything else. None without an arm. Why the arm stood still where
+    the run took too long, a fault of the graph, then what a person said of the run end any reason.
     """
     outcome, reason = _unjudged(state, world)
     reason = with_fault(state, reason)
@@ -29,7 +29,8 @@ def outcome_of(state: TrialState, world: WorldSeen) -> tuple[Outcome | None, str
 
 
 def with_fault(state: TrialState, reason: str) -> str:
-    """Return a reason, and what is wrong with the graph."""
+    """Return a reason, and what is wrong with the graph; also why the arm stood still to the end of a run."""
+    reason = f"{reason}{_stood_still(state)}"
     return f"{reason}; {state.fault}" if state.fault else reason
 
 
@@ -55,13 +56,21 @@ def _unjudged(state: TrialState, world: WorldSeen) -> tuple[Outcome | None, str]
         return Outcome.HELD_BY_GATE, f"{reason}{lacks}"
     if state.decided - {None} == {ChunkStatus.NO_TARGET}:
         return Outcome.NO_TARGET, f"the policy saw no target{lacks}"
-    stood = f"; at its end the arm did not move: {state.at_rest}" if _is_unexplained(state) else ""
-    return Outcome.FAILURE, f"{state.ending}{stood}{lacks}"
+    return Outcome.FAILURE, f"{state.ending}{lacks}"
 
 
-def _is_unexplained(state: TrialState) -> bool:
-    """Whether the arm said why it stood still when a run ended by itself, and the reason does not say it."""
-    return bool(state.at_rest) and not state.by_person and state.at_rest not in state.ending
+def _stood_still(state: TrialState) -> str:
+    """Return why the arm stood still when the time of a run was over, as it says; empty for nothing new.
+
+    Decisions that all come too late for the arm show only here: each starts the time without motion anew.
+    """
+    is_over = state.ended_ns - state.start_ns > state.plan.run_limit_ns
+    is_known = state.plan.has_arm and not state.emergency and not state.held
+    return (
+        f"; at its end the arm did not move: {state.at_rest}"
+        if is_over and is_known and state.at_rest
+        else ""
+    )
 
 
 def held_by_gate(state: TrialState, now_ns: int) -> str:

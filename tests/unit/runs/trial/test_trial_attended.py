@@ -17,6 +17,7 @@ from embodied_iqa.runs.trial.protocol import (
     CheckStart,
     ChunkSeen,
     Command,
+    Deciding,
     EndedByPerson,
     MarkRunEnd,
     MarkRunStart,
@@ -208,6 +209,17 @@ def test_a_run_that_a_person_ends_while_the_gate_holds_the_arm_says_both() -> No
     why = f"ended by a person while the gate held the arm: {held}; {SILENT}"
     assert world.asked[-1].problem == judged_next(why, "")
     assert (result.outcome, result.reason) == (Outcome.HELD_BY_GATE, f"{why}; judged: not done")
+
+
+def test_a_person_reads_that_every_decision_came_too_late() -> None:
+    def tick(world: FakeWorld) -> list[object]:
+        late = ArmSeen(world.now_ns, moving=False, emergency_stop=False, reason="the decision came too late")
+        return [late, Deciding(busy=True)]
+
+    world = AttendedWorld(plan=replace(ATTENDED, distortions=()), on_tick=tick).play()
+    why = "the run took too long; at its end the arm did not move: the decision came too late"
+    (question,) = [one for one in world.asked if one.stage is Stage.JUDGE]
+    assert question.problem.startswith(why)
 
 
 def test_an_emergency_stop_stays_one_whatever_the_person_says() -> None:

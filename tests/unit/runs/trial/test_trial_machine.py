@@ -287,9 +287,10 @@ def test_answers_that_are_always_too_late_are_named_where_the_run_takes_too_long
             Deciding(busy=True),
         ]
 
+    why = f"the run took too long; at its end the arm did not move: {late}"
     result = FakeWorld(plan=ONE_RUN, on_tick=tick, success=False).play().state.results[0]
-    assert result.outcome is Outcome.FAILURE
-    assert result.reason == f"the run took too long; at its end the arm did not move: {late}"
+    assert (result.outcome, result.reason) == (Outcome.FAILURE, why)
+    assert FakeWorld(plan=ONE_RUN, on_tick=tick).play().state.results[0].reason == why
 
 
 def test_a_failure_says_what_the_task_lacks() -> None:
