@@ -171,7 +171,7 @@ def test_the_robots_own_watchdog_stops_an_arm_that_nobody_drives(
         assert cause.is_breakdown
         assert not cause.is_emergency
         moving.assert_stands(moving.began_ns + 3 * cell.journal.tick_ns)
-        assert "broke down" in cell.trial.finish.message
+        assert "equipment failure" in cell.trial.finish.message
 
     interleavings(play, seeds)
 

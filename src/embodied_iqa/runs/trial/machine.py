@@ -307,7 +307,7 @@ def _arm_seen(state: TrialState, event: ArmSeen) -> Step:
         if event.emergency_stop:
             return _end_run(replace(state, emergency=True), event.reason)
         if event.broken_down:
-            return cancel(state, f"the robot broke down: {event.reason}")
+            return cancel(state, f"equipment failure: {event.reason}")
         if event.moving:
             state = replace(state, moved_ns=event.stamp_ns, held="", at_rest="")
         else:

@@ -107,7 +107,9 @@ class TrialState:
 
     def without_run(self) -> TrialState:
         """Return the state between two runs, or before another start of the same one."""
-        state = replace(self, asked=False, held="", rejection="", ending="", judged="", failure="")
+        state = replace(
+            self, asked=False, held="", rejection="", ending="", judged="", failure="", at_rest=""
+        )
         return replace(state, emergency=False, by_person=False, settle_until_ns=0)
 
     def at(self, stamp_ns: int) -> TrialState:

@@ -213,7 +213,7 @@ def test_a_breakdown_of_the_robot_ends_the_trial_and_is_no_outcome() -> None:
         return [ArmSeen(world.now_ns, False, False, "the connection is lost", broken_down=True)]
 
     state = FakeWorld(plan=ONE_RUN, on_tick=breaks_down).play().state
-    assert (state.results, state.problem) == ((), "the robot broke down: the connection is lost")
+    assert (state.results, state.problem) == ((), "equipment failure: the connection is lost")
 
 
 def test_an_emergency_stop_does_not_taint_the_next_run() -> None:
