@@ -16,6 +16,7 @@ from geometry_msgs.msg import PoseStamped
 from std_msgs.msg import Empty
 
 from embodied_iqa.arm.robot.limits import ArmLimits
+from embodied_iqa.arm.robot.supervision import Supervision
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.live.ros import arm_return, trial_commands
 from embodied_iqa.live.ros.arm_return import ArmReturn
@@ -529,7 +530,8 @@ def test_no_arm_moves_for_a_client_that_is_frozen(
     monkeypatch.setattr("embodied_iqa.live.ros.trial_watch.time.monotonic", lambda: now_s[0])
     watch._handle = SimpleNamespace(is_cancel_requested=False)  # type: ignore[assignment]
     watch._client = SimpleNamespace(gone=lambda _now_s: False)  # type: ignore[assignment]
-    watch._silence_s, watch.stage = limit_s, Stage.EXECUTE
+    watch._supervision, watch.stage = Supervision("the client of the trial"), Stage.EXECUTE
+    watch._supervision.begin(limit_s, now_s[0])
     watch._take_heartbeat(Empty())
     now_s[0] += 4.9
     assert watch.unwanted() == ""

@@ -95,11 +95,13 @@ class RearmArm(ServiceType["RearmArm.Request", "RearmArm.Response"]):
     class Request:
         reason: str
         from_stamp: Time
+        heartbeat_limit_s: float
         def __init__(
             self,
             *,
             reason: str = ...,
             from_stamp: Time = ...,
+            heartbeat_limit_s: float = ...,
         ) -> None: ...
 
     class Response:

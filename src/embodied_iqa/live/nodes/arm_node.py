@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from diagnostic_msgs.msg import DiagnosticStatus
 from embodied_iqa_msgs.msg import ActionChunk, ArmStatus, GateLease
 from embodied_iqa_msgs.srv import RearmArm, StopArm
@@ -9,11 +11,13 @@ from geometry_msgs.msg import PoseStamped
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from sensor_msgs.msg import JointState
+from std_msgs.msg import Empty
 
 from embodied_iqa.arm.robot.arm import Arm
 from embodied_iqa.arm.robot.arm_runner import ArmReport, ArmRunner, ArmTick, why_not_yet
 from embodied_iqa.arm.robot.controller import make_controller
 from embodied_iqa.arm.robot.messages import ArmMode, ArmState
+from embodied_iqa.arm.robot.supervision import Supervision
 from embodied_iqa.arm.robot.ur.arm import UrArm
 from embodied_iqa.arm.robot.ur.robotiq_gripper import RobotiqGripper
 from embodied_iqa.base.errors import InputError, UsageError
@@ -29,6 +33,7 @@ from embodied_iqa.live.ros.conversion import (
     pose_of,
 )
 from embodied_iqa.live.ros.goals import goal_of
+from embodied_iqa.live.ros.names import SUPERVISION
 from embodied_iqa.live.ros.node import Health, ManagedNode, leave, main_of
 from embodied_iqa.live.ros.qos import EVENT, STATE, adjustable
 from embodied_iqa.live.ros.ros2_control_arm import Ros2ControlArm
@@ -62,6 +67,7 @@ class ArmNode(ManagedNode[ArmParameters]):
         self._fault = ""
         """The stop of the robot that somebody has to release there; empty for none."""
         self._runner = ArmRunner(self._controller, report_rate_hz=config.report_rate_hz)
+        self._supervision = Supervision("the trial")
         self._status_publisher = self.create_publisher(ArmStatus, "arm/status", EVENT)
         self._joint_publisher = self.create_publisher(JointState, "arm/joint_states", **adjustable(STATE))
         self._pose_publisher = self.create_publisher(PoseStamped, "arm/tool_pose", **adjustable(STATE))
@@ -71,6 +77,7 @@ class ArmNode(ManagedNode[ArmParameters]):
         group = MutuallyExclusiveCallbackGroup()
         self.create_subscription(GateLease, "gate/lease", self._take_lease, STATE, callback_group=group)
         self.create_subscription(ActionChunk, "vla/actions", self._take_chunk, EVENT, callback_group=group)
+        self.create_subscription(Empty, SUPERVISION, self._supervised, EVENT, callback_group=group)
         self.create_service(RearmArm, "arm/rearm", self._rearm, callback_group=group)
         self.create_service(StopArm, "arm/stop", self._stop, callback_group=group)
 
@@ -163,6 +170,9 @@ class ArmNode(ManagedNode[ArmParameters]):
         if self.active:
             now_ns = self.get_clock().now().nanoseconds  # states keep coming after a clock was set back
             self._carry_out(self._runner.tick(measured) or self._runner.watch(now_ns))
+            lost = self._supervision.lost(time.monotonic()) if self._runner.state.is_armed else ""
+            if lost:
+                self._carry_out(self._runner.stop(lost, measured))
         self._arm.answer()
 
     def _watch(self, lost: str) -> None:
@@ -213,6 +223,9 @@ class ArmNode(ManagedNode[ArmParameters]):
         except ValueError as error:  # a malformed lease allows nothing
             self.get_logger().error(f"lease ignored: {error}", throttle_duration_sec=1.0)
 
+    def _supervised(self, _message: Empty) -> None:
+        self._supervision.hear(time.monotonic())
+
     def _take_chunk(self, message: ActionChunk) -> None:
         if message.status != ActionChunk.STATUS_ACT:
             return
@@ -236,6 +249,7 @@ class ArmNode(ManagedNode[ArmParameters]):
         except InputError as error:
             response.message = str(error)
             return response
+        self._supervision.begin(request.heartbeat_limit_s, time.monotonic())
         self._carry_out(self._runner.arm(self._arm.read() or measured))
         response.success, response.message = self._runner.state.is_armed, self._runner.state.reason
         return response

@@ -17,6 +17,8 @@ CLOCK_TOPIC: Final = "/clock"
 """Topic of the simulated time, as for all of ROS."""
 
 TRIAL_ACTION: Final = "trial/run"
+SUPERVISION: Final = "trial/supervision"
+"""Heartbeat of trial_node for an arm that it armed."""
 
 
 def type_name_of(kind: type) -> str:

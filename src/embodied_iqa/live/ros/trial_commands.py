@@ -12,8 +12,10 @@ from embodied_iqa_msgs import srv
 from embodied_iqa_msgs.action import RunTrial
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.client import Client
+from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.task import Future
+from std_msgs.msg import Empty
 from std_srvs.srv import SetBool
 
 from embodied_iqa.base.errors import EmbodiedIqaError
@@ -22,6 +24,8 @@ from embodied_iqa.live.ros.arm_return import ArmReturn, Watch
 from embodied_iqa.live.ros.attendance import Attendance
 from embodied_iqa.live.ros.calls import AnswerT, RequestT, ResponseT, begin_call, call
 from embodied_iqa.live.ros.conversion import LATEST_NS, ns_of, pose_of, spec_to_msg, start_of, time_of
+from embodied_iqa.live.ros.names import SUPERVISION
+from embodied_iqa.live.ros.qos import EVENT
 from embodied_iqa.runs.graph.parameters import TrialParameters
 from embodied_iqa.runs.trial.protocol import (
     Answered,
@@ -51,6 +55,9 @@ if TYPE_CHECKING:
 _AGAIN_S = 0.02
 _FIRST_CONTACT_S = 6.0  # longer than a VLM waits for a frame
 _HURRY_S = 2.0
+_BEAT_S = 0.5
+_SILENCE_S = 5.0
+"""Longest silence of this node, as on a busy machine, before a real arm stops."""
 _RELEASE = "If it was stopped, release the stop, power on and release the brakes first."
 _WAITING = {Rearm: "the arm does not arm", SetTask: "the policy does not begin"}
 """In words, what is waited for while a command is repeated."""
@@ -108,6 +115,9 @@ class TrialCommands:
             self._attendance = Attendance(node, config.person_limit_s, self._answered)
             limits, limit_s = config.limits, config.return_limit_s
             self._return = ArmReturn(node, limits, limit_s, self._do, watch, views=config.views)
+            beats = node.create_publisher(Empty, SUPERVISION, EVENT)
+            steady = Clock(clock_type=ClockType.STEADY_TIME)
+            node.create_timer(_BEAT_S, lambda: beats.publish(Empty()), group, steady)
 
     def begin(self, goal: RunTrial.Goal) -> None:
         """Set the path and the metadata of the recording."""
@@ -246,7 +256,7 @@ class TrialCommands:
         if reason := self._watch.unwanted() or arm.guard.fault or arm.guard.stopped:
             return Reply(command, ok=False, message=reason)
         request = srv.RearmArm.Request(reason="a person said that the way is free")
-        request.from_stamp = time_of(from_ns)
+        request.from_stamp, request.heartbeat_limit_s = time_of(from_ns), _SILENCE_S
         try:
             reply = self._send(command, self._rearm, request)
         except EmbodiedIqaError as error:

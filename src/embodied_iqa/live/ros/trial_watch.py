@@ -12,6 +12,7 @@ from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.node import Node
 from std_msgs.msg import Empty
 
+from embodied_iqa.arm.robot.supervision import Supervision
 from embodied_iqa.live.ros.actions import ClientWatch
 from embodied_iqa.live.ros.names import DIAGNOSTICS, TRIAL_ACTION, local_name
 from embodied_iqa.live.ros.node import RECORDING_FAILED
@@ -51,7 +52,7 @@ class TrialWatch:
         self._client: ClientWatch
         self._run_index = 0
         self._said: str | None = None
-        self._silence_s = self._beat_s = 0.0
+        self._supervision = Supervision("the client of the trial")
         group = MutuallyExclusiveCallbackGroup()
         node.create_subscription(Empty, HEARTBEAT, self._take_heartbeat, _QUEUE, callback_group=group)
         node.create_subscription(DiagnosticArray, DIAGNOSTICS, self._diagnosed, _QUEUE, callback_group=group)
@@ -60,7 +61,7 @@ class TrialWatch:
         """Begin the trial of a goal, before anything else is called."""
         self._handle, self._client = handle, ClientWatch(self._node, TRIAL_ACTION, time.monotonic())
         self.stage, self._said = Stage.OPEN, None
-        self._silence_s, self._beat_s = handle.request.heartbeat_limit_s, time.monotonic()
+        self._supervision.begin(handle.request.heartbeat_limit_s, time.monotonic())
         self._report(Stage.OPEN, 0, "")
 
     def unwanted(self) -> str:
@@ -70,8 +71,7 @@ class TrialWatch:
         now_s = time.monotonic()
         if self._client.gone(now_s):
             return "the client of the trial has gone"
-        is_silent = self.stage in _MOVES and 0.0 < self._silence_s < now_s - self._beat_s
-        return f"the client of the trial has been silent for {self._silence_s:g} s" if is_silent else ""
+        return self._supervision.lost(now_s) if self.stage in _MOVES else ""
 
     def say(self, words: str) -> None:
         """Report what the present stage waits for."""
@@ -100,7 +100,7 @@ class TrialWatch:
         self._handle.publish_feedback(feedback)
 
     def _take_heartbeat(self, _message: Empty) -> None:
-        self._beat_s = time.monotonic()
+        self._supervision.hear(time.monotonic())
 
     def _diagnosed(self, message: DiagnosticArray) -> None:
         for status in message.status:
