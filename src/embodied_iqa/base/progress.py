@@ -74,7 +74,7 @@ class ProgressBars:
         elif now_s - state.printed_s > _LINE_PERIOD_S:
             of_all = "" if state.total is None else f" of {state.total:,.0f}"
             line = ": ".join(filter(None, [title or stage, f"{done:,.0f}{of_all}", note]))
-            if line != state.line:  # the same once more is no news
+            if line != state.line:  # an unchanged line is not printed again
                 state.printed_s, state.line = now_s, line
                 sys.stderr.write(f"{line}\n")
 

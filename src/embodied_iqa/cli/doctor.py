@@ -70,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def usual_use() -> str:
-    """Return what this installation is for: a wheel beside which there is no ROS runs no trial."""
+    """Return the default use: the gate where a wheel without ROS is installed, a trial elsewhere."""
     return _TRIAL if has_module("rclpy") or source_checkout() is not None else _GATE
 
 

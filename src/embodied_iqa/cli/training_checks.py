@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
-
 from embodied_iqa.base.errors import MissingDependencyError
+from embodied_iqa.base.lazy import has_module
 from embodied_iqa.models.subjects.repositories import INSTALL_MODELS
 
 
@@ -14,5 +13,5 @@ def require_torch() -> None:
     Raises:
         MissingDependencyError: It is not installed.
     """
-    if find_spec("torch") is None:
+    if not has_module("torch"):
         raise MissingDependencyError("training needs torch", expected=INSTALL_MODELS)

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+BEAT_S: Final = 0.5
+"""Time between heartbeats."""
+SILENCE_S: Final = 5.0
+"""Longest silence that may be promised for a real arm: a busy machine is silent for a while, too."""
+
 
 class Supervision:
     """A heartbeat that may be promised. Time is real time in seconds, from any origin.

@@ -101,8 +101,8 @@ def print_summary(path: Path, summary: BuildSummary) -> None:
 def _failures(failures: Mapping[str, int], idle: Sequence[str]) -> str:
     """Return the failures of a step; subjects without any answer are counted, their reason is below."""
     own = {name: [key for key in failures if key == name or key.startswith(f"{name} has ")] for name in idle}
-    told = {key for keys in own.values() for key in keys}
-    parts = [f"{name}: {count}" for name, count in failures.items() if name not in told]
+    reported = {key for keys in own.values() for key in keys}
+    parts = [f"{name}: {count}" for name, count in failures.items() if name not in reported]
     if silent := sum(map(bool, own.values())):
         parts.append(f"{silent} subject{'s' if silent > 1 else ''} without answers")
     return ", ".join(parts)

@@ -114,7 +114,7 @@ def start_of(message: RunTrial.Goal | RunTrial.Result) -> StartPose | None:
     """Return where the runs of a trial begin; None where the message has no such place.
 
     Raises:
-        InputError: It is no pose.
+        InputError: The pose is invalid.
     """
     poses = list(message.start_pose)
     return StartPose(matrix_from_pose(poses[0]), message.start_gripper) if poses else None

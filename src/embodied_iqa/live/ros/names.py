@@ -17,6 +17,8 @@ CLOCK_TOPIC: Final = "/clock"
 """Topic of the simulated time, as for all of ROS."""
 
 TRIAL_ACTION: Final = "trial/run"
+HEARTBEAT: Final = "trial/heartbeat"
+"""Of the client of a trial: one that is frozen cannot stop the arm."""
 SUPERVISION: Final = "trial/supervision"
 """Heartbeat of trial_node for an arm that it armed."""
 

@@ -20,15 +20,15 @@ from rclpy.signals import SignalHandlerOptions
 from std_msgs.msg import Empty
 from std_srvs.srv import Trigger
 
+from embodied_iqa.arm.robot.supervision import BEAT_S, SILENCE_S
 from embodied_iqa.base.errors import EmbodiedIqaError
 from embodied_iqa.live.ros.actions import ActionCaller, GoalCall, GoalRejectedError
 from embodied_iqa.live.ros.calls import call
 from embodied_iqa.live.ros.conversion import pose_of, start_of
-from embodied_iqa.live.ros.names import TRIAL_ACTION
+from embodied_iqa.live.ros.names import HEARTBEAT, TRIAL_ACTION
 from embodied_iqa.live.ros.node_parameters import values_of_node
 from embodied_iqa.live.ros.qos import EVENT
 from embodied_iqa.live.ros.spinning import SpinThread
-from embodied_iqa.live.ros.trial_watch import HEARTBEAT
 from embodied_iqa.runs.graph.graph_nodes import GRAPH, Purpose
 from embodied_iqa.runs.graph.running_graph import RunningValues
 from embodied_iqa.runs.trial.attendance import Person, Question
@@ -42,9 +42,6 @@ _POLL_S = 0.1
 _CANCEL_S = 2.0
 """Wait for the end of a cancelled trial; nodes that are ended stop the arm and close the recording too."""
 _CONFIRM_S = 10.0
-_BEAT_S = 0.5
-_SILENCE_S = 5.0
-"""Longest silence of the client of a real arm, as on a busy machine; a frozen one cannot stop the arm."""
 _ASKING = (Stage.PREPARE, Stage.JUDGE, Stage.RECOVER)
 _NEEDED_FOR = {"sim_node": "simulated", "arm_node": "has_arm", "vlm_node": "has_vlm"}
 """Nodes that not every graph has, and the parameter of trial_node that says whether it has them."""
@@ -134,7 +131,7 @@ class TrialClient:
         while not self._trials.server_is_ready():
             self._check_deadline("no trial_node")
             time.sleep(_POLL_S)
-        goal.heartbeat_limit_s = 0.0 if self._person is None else _SILENCE_S
+        goal.heartbeat_limit_s = 0.0 if self._person is None else SILENCE_S
         if start.place is not None:
             goal.start_pose, goal.start_gripper = [pose_of(start.place.T_base_tool)], start.place.gripper
         trial = self._trials.goal(goal, partial(self._take_feedback, progress))
@@ -197,7 +194,7 @@ class TrialClient:
     def _beat(self) -> None:
         """Tell trial_node that this client works, from the thread that reads its keys."""
         now_s = time.monotonic()
-        if now_s - self._beat_s >= _BEAT_S:
+        if now_s - self._beat_s >= BEAT_S:
             self._beat_s = now_s
             self._heartbeat.publish(Empty())
 

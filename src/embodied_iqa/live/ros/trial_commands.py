@@ -18,6 +18,7 @@ from rclpy.task import Future
 from std_msgs.msg import Empty
 from std_srvs.srv import SetBool
 
+from embodied_iqa.arm.robot.supervision import BEAT_S, SILENCE_S
 from embodied_iqa.base.errors import EmbodiedIqaError
 from embodied_iqa.imaging.images.assembler import Source
 from embodied_iqa.live.ros.arm_return import ArmReturn, Watch
@@ -55,9 +56,6 @@ if TYPE_CHECKING:
 _AGAIN_S = 0.02
 _FIRST_CONTACT_S = 6.0  # longer than a VLM waits for a frame
 _HURRY_S = 2.0
-_BEAT_S = 0.5
-_SILENCE_S = 5.0
-"""Longest silence of this node, as on a busy machine, before a real arm stops."""
 _RELEASE = "If it was stopped, release the stop, power on and release the brakes first."
 _WAITING = {Rearm: "the arm does not arm", SetTask: "the policy does not begin"}
 """In words, what is waited for while a command is repeated."""
@@ -117,7 +115,7 @@ class TrialCommands:
             self._return = ArmReturn(node, limits, limit_s, self._do, watch, views=config.views)
             beats = node.create_publisher(Empty, SUPERVISION, EVENT)
             steady = Clock(clock_type=ClockType.STEADY_TIME)
-            node.create_timer(_BEAT_S, lambda: beats.publish(Empty()), group, steady)
+            node.create_timer(BEAT_S, lambda: beats.publish(Empty()), group, steady)
 
     def begin(self, goal: RunTrial.Goal) -> None:
         """Set the path and the metadata of the recording."""
@@ -256,7 +254,7 @@ class TrialCommands:
         if reason := self._watch.unwanted() or arm.guard.fault or arm.guard.stopped:
             return Reply(command, ok=False, message=reason)
         request = srv.RearmArm.Request(reason="a person said that the way is free")
-        request.from_stamp, request.heartbeat_limit_s = time_of(from_ns), _SILENCE_S
+        request.from_stamp, request.heartbeat_limit_s = time_of(from_ns), SILENCE_S
         try:
             reply = self._send(command, self._rearm, request)
         except EmbodiedIqaError as error:

@@ -14,7 +14,7 @@ from std_msgs.msg import Empty
 
 from embodied_iqa.arm.robot.supervision import Supervision
 from embodied_iqa.live.ros.actions import ClientWatch
-from embodied_iqa.live.ros.names import DIAGNOSTICS, TRIAL_ACTION, local_name
+from embodied_iqa.live.ros.names import DIAGNOSTICS, HEARTBEAT, TRIAL_ACTION, local_name
 from embodied_iqa.live.ros.node import RECORDING_FAILED
 from embodied_iqa.runs.trial.protocol import AskPerson, Stage
 from embodied_iqa.runs.trial.state import TrialState
@@ -28,8 +28,6 @@ _QUIET = (Stage.PREPARE, Stage.JUDGE, Stage.RECOVER)
 """Stages with a question, which is the report."""
 _MOVES = (Stage.RESET, Stage.DISTORT, Stage.ARM, Stage.EXECUTE)
 """Stages in which a real arm moves, or is about to."""
-HEARTBEAT = "trial/heartbeat"
-"""Published by the client of a trial for as long as it works; one that is frozen cannot stop the arm."""
 
 
 class TrialWatch:

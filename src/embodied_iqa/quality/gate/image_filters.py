@@ -5,7 +5,7 @@ Both give the same whole numbers.
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 from collections.abc import Iterable, Sequence
 from types import ModuleType
 from typing import Final
@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.base.lazy import load
+from embodied_iqa.base.lazy import has_module, load
 
 try:
     import cv2
@@ -43,7 +43,7 @@ def compile_for(sizes_px: Iterable[int]) -> None:
         sizes_px: Pixels of the images of each camera.
     """
     global _kernels  # noqa: PLW0603 - what is compiled is of the process, as an imported module is
-    if max(sizes_px, default=0) < _COMPILED_FROM_PX or importlib.util.find_spec("numba") is None:
+    if max(sizes_px, default=0) < _COMPILED_FROM_PX or not has_module("numba"):
         return
     kernels = importlib.import_module("embodied_iqa.quality.gate.image_kernels")
     image = np.zeros((4, 4, 3), np.uint8)
@@ -62,7 +62,7 @@ def compile_for(sizes_px: Iterable[int]) -> None:
     rows.flags.writeable = False  # another type for the compiler: that of a received message
     kernels.luminance_and_green(rows, gray, gray.copy())
     _kernels = kernels
-    if importlib.util.find_spec("cv2") is not None:  # the learned judge needs it
+    if has_module("cv2"):  # the learned judge needs it
         load("embodied_iqa.quality.metrics.learned.compiled_texture:use_compiled_texture")()
 
 
