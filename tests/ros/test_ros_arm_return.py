@@ -355,6 +355,20 @@ def test_a_real_arm_that_refuses_to_arm_is_asked_once_for_each_answer() -> None:
     assert arm.arm().ok
 
 
+def test_a_real_arm_that_brakes_is_asked_to_arm_when_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who answers quickly does not get the next question for it."""
+    arm, clock = RealArm(), Clock(monkeypatch)
+    status = arm.bench.wires.listeners["arm/status"]
+    status(ArmStatus(state=ArmStatus.STATE_STOPPED, tool_speed=0.1))
+    asked: list[int] = []
+    clock.moments = [
+        (0.3, lambda: asked.append(arm.asked)),
+        (0.4, lambda: status(ArmStatus(state=ArmStatus.STATE_STOPPED))),
+    ]
+    assert arm.arm().ok
+    assert asked == [0]
+
+
 def test_a_stop_on_the_way_back_comes_with_its_reply() -> None:
     arm = RealArm()
     stopped = ArmStatus(state=ArmStatus.STATE_STOPPED, stop_cause="protective stop", reason="it hit")
@@ -530,7 +544,7 @@ def test_no_arm_moves_for_a_client_that_is_frozen(
     monkeypatch.setattr("embodied_iqa.live.ros.trial_watch.time.monotonic", lambda: now_s[0])
     watch._handle = SimpleNamespace(is_cancel_requested=False)  # type: ignore[assignment]
     watch._client = SimpleNamespace(gone=lambda _now_s: False)  # type: ignore[assignment]
-    watch._supervision, watch.stage = Supervision("the client of the trial"), Stage.EXECUTE
+    watch._supervision, watch.stage = Supervision("the client of the trial", "trial_node"), Stage.EXECUTE
     watch._supervision.begin(limit_s, now_s[0])
     watch._take_heartbeat(Empty())
     now_s[0] += 4.9

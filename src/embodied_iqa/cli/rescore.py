@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
@@ -46,6 +46,8 @@ _OTHER_SUBJECT: Final = {
     for role in ("vlm", "vla")
 }
 """What queries another subject than that of the trial, by the parameter that does not."""
+
+_PLAYBACK: Final = "playback_node"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -99,7 +101,11 @@ def run(arguments: argparse.Namespace) -> int:
         return perform("embodied_iqa.cli.rescoring_frames:rescore_frames", arguments)
     namespace = parse_namespace(arguments.namespace)
     files, overrides = tuple(arguments.config), overrides_of(arguments.set)
-    if not arguments.playback:
+    if arguments.playback:
+        _check_attached(arguments, overrides)
+    elif arguments.attach:
+        raise UsageError("--attach needs --playback")
+    else:
         refuse_unread(overrides, _OTHER_SUBJECT)
     graph = graph_of_recording(
         arguments.recording, files, overrides, calibration=arguments.calibration, namespace=namespace
@@ -110,6 +116,16 @@ def run(arguments: argparse.Namespace) -> int:
         return _play_back(arguments, graph)
     with ExitStack() as opened:
         return _rescore(arguments, graph, opened)
+
+
+def _check_attached(arguments: argparse.Namespace, overrides: Mapping[str, object]) -> None:
+    """Refuse a parameter of a node that runs already: it has its own."""
+    other = next((name for name in overrides if not name.startswith(f"{_PLAYBACK}.")), "")
+    if arguments.attach and other:
+        raise UsageError(
+            f"--attach starts {_PLAYBACK} alone, {other} is of another node",
+            expected="ros2 param set, or the launch file",
+        )
 
 
 def _rescore(arguments: argparse.Namespace, recorded: RecordedGraph, opened: ExitStack) -> int:

@@ -55,6 +55,25 @@ def test_a_parameter_that_rescoring_does_not_use_is_refused(
     assert ("rescoring does not use " + word.partition("=")[0] in error) == ("unknown" not in said)
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--attach"], "--attach needs --playback"),
+        (
+            ["--playback", "--attach", "--set", "gate_node.judge.mode=off"],
+            "--attach starts playback_node alone, gate_node.judge.mode is of another node",
+        ),
+    ],
+)
+def test_nodes_that_run_already_keep_their_parameters(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], said: str
+) -> None:
+    out = tmp_path / "out"
+    assert main(["rescore", str(write_trial(tmp_path / "trial.mcap")), *words, "--out", str(out)]) == 2
+    assert said in capsys.readouterr().err
+    assert not out.exists()
+
+
 def test_parameters_that_rescoring_uses_are_taken(tmp_path: Path) -> None:
     used = {
         "vlm_node.decoding.max_new_tokens": 9,

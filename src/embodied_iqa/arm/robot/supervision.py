@@ -15,11 +15,12 @@ class Supervision:
 
     Args:
         who: Whose heartbeat it is, for messages.
+        own: The program that waits for it: after it was frozen itself, it cannot blame the other.
     """
 
-    def __init__(self, who: str) -> None:
-        self._who = who
-        self._limit_s = self._heard_s = 0.0
+    def __init__(self, who: str, own: str) -> None:
+        self._who, self._own = who, own
+        self._limit_s = self._heard_s = self._awake_s = self._asleep_s = 0.0
 
     def begin(self, limit_s: float, now_s: float) -> None:
         """Begin with a promise.
@@ -28,13 +29,21 @@ class Supervision:
             limit_s: Longest silence; 0 for no heartbeat.
             now_s: Time.
         """
-        self._limit_s, self._heard_s = limit_s, now_s
+        self._limit_s, self._awake_s = limit_s, now_s
+        self.hear(now_s)
 
     def hear(self, now_s: float) -> None:
         """Take a heartbeat."""
-        self._heard_s = now_s
+        self._heard_s, self._asleep_s = now_s, 0.0
 
     def lost(self, now_s: float) -> str:
-        """Return that the heartbeat has stopped, in words; empty where it has not, or none is promised."""
-        is_lost = 0.0 < self._limit_s < now_s - self._heard_s
-        return f"{self._who} has been silent for {self._limit_s:g} s" if is_lost else ""
+        """Return that the heartbeat has stopped, in words; empty where it has not, or none is promised.
+
+        To be called several times a second while it matters.
+        """
+        self._asleep_s, self._awake_s = max(self._asleep_s, now_s - self._awake_s), now_s
+        if not 0.0 < self._limit_s < now_s - self._heard_s:
+            return ""
+        if self._asleep_s > self._limit_s:
+            return f"{self._own} stood still for {self._asleep_s:.1f} s"
+        return f"{self._who} has been silent for {self._limit_s:g} s"

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from embodied_iqa.base.errors import InputError, MissingDependencyError, UsageError
 from embodied_iqa.base.files import IMAGE_PART_SUFFIX, refuse_pipe
 from embodied_iqa.base.lazy import INSTALL_DATA, Later, load
+from embodied_iqa.imaging.images.exif import EXIF, jpeg_orientation, upright
 from embodied_iqa.imaging.images.header_size import (
     JPEG_START,
     claims_too_much,
@@ -23,7 +24,7 @@ from embodied_iqa.imaging.images.header_size import (
     jpeg_damage,
     png_damage,
 )
-from embodied_iqa.imaging.images.jpeg_pixels import has_exif, jpeg_pixels
+from embodied_iqa.imaging.images.jpeg_pixels import jpeg_pixels
 from embodied_iqa.imaging.images.portable_png import png_file, png_pixels, unread_png
 
 cv2: Any = Later("cv2", INSTALL_DATA)
@@ -133,7 +134,7 @@ def _decode_jpeg(data: bytes, flags: int) -> tuple[NDArray[Any] | None, str]:
         return None, damage
     orders = {cv2.IMREAD_COLOR_RGB: "RGB", cv2.IMREAD_COLOR: "BGR", cv2.IMREAD_GRAYSCALE: "GRAY"}
     pixels, damage = jpeg_pixels(data, orders.get(flags, ""))
-    if damage or (pixels is not None and (flags == cv2.IMREAD_UNCHANGED or not has_exif(data))):
+    if damage or (pixels is not None and (flags == cv2.IMREAD_UNCHANGED or EXIF not in data)):
         return pixels, damage
     return _decode_by_opencv(data, flags), ""
 
@@ -234,11 +235,12 @@ def _decode_without_opencv(data: bytes, name: str) -> NDArray[np.uint8]:
         pass
     elif form == "PNG":
         pixels, unread = png_pixels(data), unread_png(data)
-    elif form == "JPEG" and not has_exif(data):
+    elif form == "JPEG" and (turn := jpeg_orientation(data)) is not None:
         pixels, damage = jpeg_pixels(data, "RGB")
+        pixels = None if pixels is None else upright(pixels, turn)
         unread = "is a JPEG file of a rare kind, such as CMYK"
     elif form:
-        unread = "may be turned by EXIF" if form == "JPEG" else f"is a {form} file"
+        unread = "has unclear EXIF data" if form == "JPEG" else f"is a {form} file"
     if pixels is None:
         only = f"{unread}, which needs OpenCV: {INSTALL_DATA}"
         raise InputError(f"{name} {only if unread and not damage else _damage(data, damage)}")

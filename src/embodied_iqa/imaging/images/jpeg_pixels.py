@@ -16,7 +16,6 @@ from embodied_iqa.base.lazy import INSTALL_DATA, Later
 
 simplejpeg: Any = Later("simplejpeg", INSTALL_DATA)
 
-_EXIF: Final = b"Exif\0\0"
 _DECODED: Final = frozenset({"Gray", "YCbCr", "RGB"})
 """Colour spaces that convert to RGB by the JFIF standard; CMYK does not."""
 _CORRUPT: Final = "Corrupt JPEG data: "
@@ -64,11 +63,6 @@ def jpeg_pixels(data: bytes, order: str) -> tuple[NDArray[np.uint8] | None, str]
     with suppress(KeyError, ValueError):  # it raises all warnings of headers
         return _decoded(data, order, strict=False), ""
     return None, ""
-
-
-def has_exif(data: bytes) -> bool:
-    """Return whether a JPEG file may say which way is up."""
-    return _EXIF in data
 
 
 def _decoded(data: bytes, order: str, *, strict: bool) -> NDArray[np.uint8] | None:

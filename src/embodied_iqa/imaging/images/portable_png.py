@@ -10,6 +10,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from embodied_iqa.imaging.images.exif import orientation, upright
+
 _SIGNATURE: Final = b"\x89PNG\r\n\x1a\n"
 _HEADER: Final = struct.Struct(">IIBBBBB")
 _CHANNELS: Final = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
@@ -25,11 +27,11 @@ def png_pixels(data: bytes) -> NDArray[np.uint8] | None:
         data: The file, whose checksums are right.
 
     Returns:
-        None for what this does not read: other depths, interlaced, turned by EXIF, or damaged.
+        None for what this does not read: other depths, interlaced, with unclear EXIF data, or damaged.
     """
     chunks = list(_chunks(data))
-    names = [name for name, _ in chunks]
-    if not names or names[0] != b"IHDR" or b"eXIf" in names or len(chunks[0][1]) != _HEADER.size:
+    turn = _orientation(chunks)
+    if not chunks or chunks[0][0] != b"IHDR" or turn is None or len(chunks[0][1]) != _HEADER.size:
         return None
     width, height, depth, colour, _, _, interlaced = _HEADER.unpack(chunks[0][1])
     channels = _CHANNELS.get(colour)
@@ -40,8 +42,9 @@ def png_pixels(data: bytes) -> NDArray[np.uint8] | None:
         return None
     pixels = _unfiltered(lines[:, 0], lines[:, 1:].reshape(height, width, channels))
     if colour == _PALETTE:
-        return _looked_up(pixels[..., 0], dict(chunks).get(b"PLTE", b""))
-    return np.ascontiguousarray(pixels[..., :3] if channels >= 3 else np.repeat(pixels[..., :1], 3, axis=2))
+        looked_up = _looked_up(pixels[..., 0], dict(chunks).get(b"PLTE", b""))
+        return None if looked_up is None else upright(looked_up, turn)
+    return upright(pixels[..., :3] if channels >= 3 else np.repeat(pixels[..., :1], 3, axis=2), turn)
 
 
 def unread_png(data: bytes) -> str:
@@ -56,7 +59,12 @@ def unread_png(data: bytes) -> str:
         return f"has {depth} bit{'s' if depth > 1 else ''} a channel"
     if interlaced:
         return "is interlaced"
-    return "may be turned by EXIF" if b"eXIf" in dict(chunks) else ""
+    return "has unclear EXIF data" if _orientation(chunks) is None else ""
+
+
+def _orientation(chunks: list[tuple[bytes, bytes]]) -> int | None:
+    exif = dict(chunks).get(b"eXIf")
+    return 1 if exif is None else orientation(exif)
 
 
 def png_file(rgb: NDArray[np.uint8]) -> bytes:

@@ -67,7 +67,7 @@ class ArmNode(ManagedNode[ArmParameters]):
         self._fault = ""
         """The stop of the robot that somebody has to release there; empty for none."""
         self._runner = ArmRunner(self._controller, report_rate_hz=config.report_rate_hz)
-        self._supervision = Supervision("the trial")
+        self._supervision = Supervision("the trial", "arm_node")
         self._status_publisher = self.create_publisher(ArmStatus, "arm/status", EVENT)
         self._joint_publisher = self.create_publisher(JointState, "arm/joint_states", **adjustable(STATE))
         self._pose_publisher = self.create_publisher(PoseStamped, "arm/tool_pose", **adjustable(STATE))
@@ -170,8 +170,8 @@ class ArmNode(ManagedNode[ArmParameters]):
         if self.active:
             now_ns = self.get_clock().now().nanoseconds  # states keep coming after a clock was set back
             self._carry_out(self._runner.tick(measured) or self._runner.watch(now_ns))
-            lost = self._supervision.lost(time.monotonic()) if self._runner.state.is_armed else ""
-            if lost:
+            lost = self._supervision.lost(time.monotonic())
+            if lost and self._runner.state.is_armed:
                 self._carry_out(self._runner.stop(lost, measured))
         self._arm.answer()
 

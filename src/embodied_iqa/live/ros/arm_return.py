@@ -130,12 +130,12 @@ class ArmReturn:
         return "" if self._is_known() else self._unknown()
 
     def wait_for_state(self, from_ns: int, until_s: float) -> None:
-        """Wait for a status of the arm from a ROS time on, or for a stop: an arming needs the first."""
+        """Wait until the arm stands, by a status from a ROS time on, or for a stop: it arms only at rest."""
 
         def is_seen() -> bool:
             status, guard = self._status, self.guard
-            is_there = status is not None and ns_of(status.header.stamp) >= from_ns
-            return is_there or bool(guard.fault or guard.stopped)
+            stands = status is not None and ns_of(status.header.stamp) >= from_ns and status.tool_speed == 0.0
+            return stands or bool(guard.fault or guard.stopped)
 
         self._wait(is_seen, until_s)
 

@@ -50,7 +50,7 @@ class TrialWatch:
         self._client: ClientWatch
         self._run_index = 0
         self._said: str | None = None
-        self._supervision = Supervision("the client of the trial")
+        self._supervision = Supervision("the client of the trial", "trial_node")
         group = MutuallyExclusiveCallbackGroup()
         node.create_subscription(Empty, HEARTBEAT, self._take_heartbeat, _QUEUE, callback_group=group)
         node.create_subscription(DiagnosticArray, DIAGNOSTICS, self._diagnosed, _QUEUE, callback_group=group)
@@ -69,7 +69,8 @@ class TrialWatch:
         now_s = time.monotonic()
         if self._client.gone(now_s):
             return "the client of the trial has gone"
-        return self._supervision.lost(now_s) if self.stage in _MOVES else ""
+        lost = self._supervision.lost(now_s)
+        return lost if self.stage in _MOVES else ""
 
     def say(self, words: str) -> None:
         """Report what the present stage waits for."""

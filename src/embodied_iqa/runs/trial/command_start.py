@@ -11,6 +11,7 @@ import numpy as np
 from embodied_iqa.arm.robot.homing import StartPose
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.files import write_json_whole
+from embodied_iqa.base.kinematics.se3 import transform_fault
 from embodied_iqa.base.records import read_json
 
 START_FILE: Final = "start.json"
@@ -52,9 +53,13 @@ class CommandStart:
         if not file.is_file():
             return cls(file=file)
         stored = read_json(_Stored, file, "the start of the runs")
+        if {len(row) for row in stored.T_base_tool} != {4} or not 0.0 <= stored.gripper <= 1.0:
+            raise InputError(
+                f"{file} holds no start", expected="a pose of 4 x 4 numbers, a gripper in [0, 1]"
+            )
         T_base_tool = np.array(stored.T_base_tool, float)
-        if T_base_tool.shape != (4, 4) or not np.isfinite(T_base_tool).all():
-            raise InputError(f"{file} holds no start", expected="a pose of 4 x 4 numbers")
+        if fault := transform_fault(T_base_tool):
+            raise InputError(f"{file} holds no start: its pose is {fault}")
         return cls(StartPose(T_base_tool, stored.gripper), file)
 
     def keep(self, place: StartPose | None) -> None:

@@ -32,7 +32,7 @@ def png(image: NDArray[np.generic], *options: int) -> bytes:
 
 
 def turned(jpeg: bytes) -> bytes:
-    """Return a JPEG file with EXIF data."""
+    """Return a JPEG file with EXIF data that ends early."""
     return jpeg[:2] + b"\xff\xe1\x00\x08Exif\0\0" + jpeg[2:]
 
 
@@ -106,7 +106,7 @@ def test_a_file_that_is_no_image_is_named() -> None:
             "has 1 bit a channel",
         ),
         (cv2.imencode(".bmp", SMOOTH)[1].tobytes(), "is a BMP file"),
-        (turned(cv2.imencode(".jpg", SMOOTH)[1].tobytes()), "may be turned by EXIF"),
+        (turned(cv2.imencode(".jpg", SMOOTH)[1].tobytes()), "has unclear EXIF data"),
     ],
 )
 def test_a_file_that_only_opencv_reads_is_named(data: bytes, words: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -33,7 +34,21 @@ def test_a_trial_keeps_its_start_for_its_tasks_without_a_file() -> None:
     assert start.place is not None
 
 
-@pytest.mark.parametrize("text", ['{"T_base_tool": [[1.0]], "gripper": 0.0}', '{"gripper": 0.0}', "{"])
+POSE = T_BASE_TOOL.tolist()
+TURNED = [[2.0, 0.0, 0.0, 0.3], *POSE[1:]]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"T_base_tool": [[1.0]], "gripper": 0.0}',
+        '{"T_base_tool": [[1.0, 0.0], [1.0]], "gripper": 0.0}',
+        json.dumps({"T_base_tool": TURNED, "gripper": 0.0}),
+        json.dumps({"T_base_tool": POSE, "gripper": 2.0}),
+        '{"gripper": 0.0}',
+        "{",
+    ],
+)
 def test_a_damaged_file_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / START_FILE).write_text(text)
     with pytest.raises(InputError, match=START_FILE):
