@@ -574,3 +574,19 @@ def test_a_way_back_is_reported_again_after_the_question_about_it() -> None:
     watch.ask(AskPerson(Stage.RECOVER, 0, "not there within 30 s"), "")
     watch.show(back)  # type: ignore[arg-type]
     assert told == [Stage.RESET, Stage.RECOVER, Stage.RESET]
+
+
+def test_the_fault_of_the_cameras_comes_before_that_of_the_policy() -> None:
+    watch = TrialWatch.__new__(TrialWatch)
+    watch._faults, watch._node, watch.recording_fault = {}, Wires(), ""  # type: ignore[assignment]
+
+    def report(name: str, level: bytes, message: str) -> str:
+        status = DiagnosticStatus(name=name, level=level, message=message)
+        watch._diagnosed(DiagnosticArray(status=[status]))
+        return watch.fault
+
+    assert report("vla_node", DiagnosticStatus.WARN, "it waits") == "vla_node: it waits"
+    assert report("camera_node", DiagnosticStatus.ERROR, "silent") == "camera_node: silent"
+    assert report("gate_node", DiagnosticStatus.WARN, "slow") == "camera_node: silent"
+    assert report("camera_node", DiagnosticStatus.OK, "ok") == "vla_node: it waits"
+    assert report("vla_node", DiagnosticStatus.OK, "ok") == ""

@@ -22,6 +22,8 @@ from embodied_iqa.runs.trial.state import TrialState
 TrialHandle: TypeAlias = "ServerGoalHandle[RunTrial.Goal, RunTrial.Result, RunTrial.Feedback]"
 
 _FAULTS = (DiagnosticStatus.WARN, DiagnosticStatus.ERROR)
+_SENSES = ("camera_node", "vla_node")
+"""Nodes whose faults let an arm stand still; without images the policy, too, waits for them."""
 _QUEUE = 10
 """Every node reports once a second."""
 _QUIET = (Stage.PREPARE, Stage.JUDGE, Stage.RECOVER)
@@ -35,7 +37,6 @@ class TrialWatch:
 
     Attributes:
         stage: Stage of the trial that was reported last.
-        fault: What the camera's node reports of itself now, with its name; empty for nothing.
         recording_fault: Why the recording of the trial has failed; empty where it has not.
 
     Args:
@@ -44,7 +45,8 @@ class TrialWatch:
 
     def __init__(self, node: Node) -> None:
         self.stage = Stage.DONE
-        self.fault = self.recording_fault = ""
+        self.recording_fault = ""
+        self._faults: dict[str, str] = {}
         self._node = node
         self._handle: TrialHandle
         self._client: ClientWatch
@@ -61,6 +63,11 @@ class TrialWatch:
         self.stage, self._said = Stage.OPEN, None
         self._supervision.begin(handle.request.heartbeat_limit_s, time.monotonic())
         self._report(Stage.OPEN, 0, "")
+
+    @property
+    def fault(self) -> str:
+        """What the node of the cameras, else that of the policy reports of itself now, with its name."""
+        return next((self._faults[name] for name in _SENSES if self._faults.get(name)), "")
 
     def unwanted(self) -> str:
         """Return why nobody wants the trial any more; empty if somebody does."""
@@ -106,5 +113,5 @@ class TrialWatch:
             name = local_name(self._node, status.name)
             if name and status.message.startswith(RECORDING_FAILED):
                 self.recording_fault = status.message.removeprefix(RECORDING_FAILED)
-            if name == "camera_node":
-                self.fault = f"{name}: {status.message}" if status.level in _FAULTS else ""
+            if name in _SENSES:
+                self._faults[name] = f"{name}: {status.message}" if status.level in _FAULTS else ""

@@ -47,6 +47,11 @@ class DecisionDesk:
         return bool(self._open)
 
     @property
+    def is_waiting(self) -> bool:
+        """Whether an idle arm waits for a decision, and the decision for nothing but its images."""
+        return not self.is_busy and self._decider.waits(self.state)
+
+    @property
     def is_receding(self) -> bool:
         """Whether the raw question waits for `time_for_reference`."""
         return self._decider.is_receding

@@ -171,6 +171,13 @@ class Decider:
             step=state.step + int(executed),
         )
 
+    def _is_over(self, state: DeciderState) -> bool:
+        return not state.task or 0 < self._max_decisions <= state.decisions
+
+    def waits(self, state: DeciderState) -> bool:
+        """Return whether an idle arm that the gate does not hold waits for a decision."""
+        return state.ready and not state.held and not self._is_over(state)
+
     def choose(self, state: DeciderState, stamps_ns: Sequence[int]) -> int | None:
         """Return the stamp to decide on, or None: the run's first frame first, then the newest.
 
@@ -178,7 +185,7 @@ class Decider:
             state: The present state.
             stamps_ns: Stamps of complete frames, oldest first.
         """
-        if not state.task or 0 < self._max_decisions <= state.decisions:
+        if self._is_over(state):
             return None
         if state.decided_ns is None:
             return next((stamp_ns for stamp_ns in stamps_ns if stamp_ns >= state.from_ns), None)

@@ -78,6 +78,14 @@ def test_the_number_of_decisions_is_limited() -> None:
     assert DECIDER.choose(state, [stamp_ns]) is None
 
 
+def test_only_an_idle_arm_that_may_move_waits_for_a_decision() -> None:
+    decider = Decider(SECOND_NS, max_decisions=2)
+    waiting = DeciderState(task="pick", ready=True, decisions=1)
+    assert decider.waits(waiting)
+    for other in ({"task": ""}, {"ready": False}, {"held": True}, {"decisions": 2}):
+        assert not decider.waits(replace(waiting, **other))  # type: ignore[arg-type]
+
+
 def test_an_empty_task_ends_the_decisions() -> None:
     state = idle(DECIDER.decided(STARTED, 1_000), 1, 2_000)
     assert DECIDER.choose(state, [9_000]) == 9_000
