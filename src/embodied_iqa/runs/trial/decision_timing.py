@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from embodied_iqa.arm.robot.arm_runner import ArmReport  # plans with ruckig and SciPy
 
 _WHOLE_CHUNKS: Final = HorizonOptions()
+_TAKEN_UP_NS: Final = SECOND_NS
+"""Longest time in which an arm takes up a goal, on a busy computer, too."""
 _REJECTED_KEPT: Final = 32
 """Rejected frames that are kept because a decision may still be made on them."""
 
@@ -74,6 +76,8 @@ class DeciderState:
         held: Receding horizon: the gate holds the arm.
         view: Camera that the policy aims in; None before the first answer of a run.
         passed_ns: Newest frame of that camera that the gate passed.
+        goal_from_ns: Newest report of the arm when a goal was published that none has mentioned yet; else
+            None. Until one does, an idle arm has not taken the goal up.
     """
 
     task: str = ""
@@ -97,6 +101,7 @@ class DeciderState:
     held: bool = False
     view: View | None = None
     passed_ns: int = 0
+    goal_from_ns: int | None = None
 
 
 class Decider:
@@ -145,7 +150,10 @@ class Decider:
         if 0 < state.reported_ns - arm.stamp_ns < SECOND_NS:
             return state
         refuses = arm.refused not in {0, state.refused}
-        state = replace(state, reported_ns=arm.stamp_ns, ready=arm.ready, held=arm.held, refused=arm.refused)
+        if not arm.ready or arm.completed == state.sequence or _is_lost(state, arm.stamp_ns):
+            state = replace(state, goal_from_ns=None)
+        ready = arm.ready and state.goal_from_ns is None
+        state = replace(state, reported_ns=arm.stamp_ns, ready=ready, held=arm.held, refused=arm.refused)
         if arm.completed is not None and arm.completed != state.last_completed:
             state = self._ended(state, arm.completed, arm.stamp_ns, whole=arm.whole)
         is_last = (
@@ -219,6 +227,8 @@ class Decider:
         state = replace(state, view=view, passed_ns=state.passed_ns if view == state.view else 0)
         if self._horizon.is_receding and status is ChunkStatus.ACT:
             state = replace(state, due_ns=self._horizon.due_ns(stamp_ns, steps))
+        elif status is ChunkStatus.ACT:
+            state = replace(state, ready=False, goal_from_ns=state.reported_ns)
         if status is ChunkStatus.NO_TARGET:
             state = replace(state, turn=state.turn + 1)
         if status in {ChunkStatus.NO_TARGET, None}:
@@ -268,6 +278,11 @@ def _next_due(state: DeciderState, stamps_ns: Sequence[int]) -> int | None:
             if stamp_ns <= state.passed_ns and (state.view, stamp_ns) not in state.rejected
         ]
     return stamps_ns[-1] if stamps_ns and stamps_ns[-1] > after_ns else None
+
+
+def _is_lost(state: DeciderState, stamp_ns: int) -> bool:
+    """Return whether the arm has said nothing of a goal for so long that it will not."""
+    return state.goal_from_ns is not None and abs(stamp_ns - state.goal_from_ns) > _TAKEN_UP_NS
 
 
 def _uncounted(state: DeciderState) -> DeciderState:

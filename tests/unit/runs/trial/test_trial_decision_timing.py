@@ -235,3 +235,20 @@ def test_a_report_that_a_newer_one_has_overtaken_counts_no_motion_twice() -> Non
 def test_reports_count_again_after_the_clock_was_set_back() -> None:
     state = replace(STARTED, reported_ns=5 * SECOND_NS)
     assert idle(DECIDER.decided(state, 1_000), 1, SECOND_NS).step == 1
+
+
+def test_an_arm_that_has_not_taken_up_its_goal_yet_is_not_idle() -> None:
+    """On a busy computer reports from before the goal come after the next frame: it was decided again."""
+    state = DECIDER.arm_seen(STARTED, ArmProgress(900, ready=True))
+    state = DECIDER.decided(state, 1_000)
+    state = DECIDER.came_to(state, View.TOP, 1_000, ChunkStatus.ACT, 8)
+    late_ns = 1_000 + 2 * AGAIN_NS
+    stale = DECIDER.arm_seen(state, ArmProgress(1_100, ready=True))
+    assert DECIDER.choose(stale, [late_ns]) is None
+    refused = DECIDER.arm_seen(stale, ArmProgress(1_200, ready=True, completed=state.sequence))
+    assert DECIDER.choose(refused, [late_ns]) == late_ns
+    moving = DECIDER.arm_seen(stale, ArmProgress(1_200, ready=False))
+    ended = DECIDER.arm_seen(moving, ArmProgress(1_300, ready=True, completed=state.sequence, whole=True))
+    assert DECIDER.choose(ended, [late_ns]) == late_ns
+    lost = DECIDER.arm_seen(stale, ArmProgress(901 + SECOND_NS, ready=True))
+    assert DECIDER.choose(lost, [late_ns + SECOND_NS]) == late_ns + SECOND_NS, "the arm never got it"
