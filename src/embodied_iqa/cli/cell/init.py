@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from embodied_iqa.runs.cell.seen_camera import SeenCamera
 
 _READ_S: Final = 5.0
+_STILL_S: Final = 0.5
 _TYPED: Final = "as given"
 
 
@@ -175,6 +176,7 @@ def _check_read(cameras: Sequence[SeenCamera], seconds: float) -> None:
 
 
 def _describe_rest(file: CellFile, arguments: argparse.Namespace, questions: Questions) -> None:
+    file.set("gate_node.judge.still_s", _STILL_S, "sensors have noise; 0 for video that omits still parts")
 
     def fitting_gate(text: str) -> Path:
         path = gate_file(text)

@@ -15,6 +15,7 @@ from embodied_iqa.quality.gate.judge import GateFrame, GateOptions, GateState, I
 from embodied_iqa.quality.gate.judgement import ImageJudge, Judgement
 from embodied_iqa.quality.gate.repair import Clock, judge_repaired
 from embodied_iqa.quality.gate.second_stage import GateDecision, Prediction, SecondStage, judge_decision
+from embodied_iqa.quality.gate.still_images import StillImages
 
 _FRAMES_KEPT: Final = 64
 """Judged frames that a decision may be about: of three cameras over a second at least."""
@@ -34,6 +35,7 @@ class Gatekeeper:
         self.options = options
         self._judge = judge
         self._clock = clock
+        self._still = StillImages()
         self._states: dict[View, GateState] = {}
         self._judged: OrderedDict[tuple[View, int], tuple[SecondStage | None, Prediction | None]] = (
             OrderedDict()
@@ -57,6 +59,9 @@ class Gatekeeper:
             now_ns: ROS time; the stamp itself when a recording is judged again.
         """
         judgement = self.judge_alone(view, rgb) if self.measures else None
+        still_s = self.options.still_s
+        if judgement is not None and judgement.statistics is not None and rgb is not None and still_s:
+            judgement = self._still.judged(judgement, view, stamp_ns, rgb, still_s)
         frame = GateFrame(view, stamp_ns, now_ns, judgement)
         state = self._states.get(view, GateState())
         self._states[view], quality, lease = step(state, frame, self.options)

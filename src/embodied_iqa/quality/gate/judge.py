@@ -36,6 +36,8 @@ class GateOptions:
         recover_frames: Good frames in a row that end HOLD or REJECT [frames].
         reset_gap_ms: A longer gap between two frames of a camera resets its history [ms], but none in which
             an earlier lease may still move the arm, see `reset_gap_ns`.
+        still_s: Longest time in which a camera may send the same pixels [s]: a longer one gives HOLD. 0 for
+            any, as in simulation, whose images have no noise, and for video whose still parts are not sent.
         repair: Repairs of images that do not pass.
         lease: Times of the leases that it grants.
     """
@@ -48,6 +50,7 @@ class GateOptions:
     window_frames: int = ranged(5, 1, 100)
     recover_frames: int = ranged(5, 1, 1000)
     reset_gap_ms: float = ranged(500.0, 1.0, 60_000.0)
+    still_s: float = ranged(0.0, 0.0, 60.0)
     repair: RepairOptions = field(default_factory=RepairOptions)
     lease: LeaseOptions = field(default_factory=LeaseOptions)
 

@@ -91,3 +91,43 @@ def test_the_first_calibration_of_a_camera_and_size_counts() -> None:
         for order in ((CALIBRATION, strict), (strict, CALIBRATION))
     ]
     assert verdicts == [Verdict.PASS, Verdict.REJECT]
+
+
+def still_keeper(still_s: float) -> Gatekeeper:
+    judge = StatisticsJudge([CALIBRATION, replace(CALIBRATION, view=View.SIDE)])
+    return Gatekeeper(judge, GateOptions(still_s=still_s))
+
+
+def noisy(seed: int) -> NDArray[np.uint8]:
+    return np.random.default_rng(seed).integers(0, 256, (48, 64, 3), dtype=np.uint8)
+
+
+@pytest.mark.parametrize(("still_s", "holds"), [(0.0, False), (0.5, True)])
+def test_a_camera_that_repeats_an_image_is_held_until_it_shows_new_ones(still_s: float, holds: bool) -> None:
+    keeper, frame, period_ns = still_keeper(still_s), noisy(0), 100 * MS
+    verdicts = [
+        keeper.judge(View.TOP, place * period_ns, frame, place * period_ns)[0].verdict for place in range(8)
+    ]
+    assert verdicts == [Verdict.PASS] * 6 + [Verdict.HOLD if holds else Verdict.PASS] * 2, "above 0.5 s"
+    after = []
+    for place in range(8, 14):
+        frame[:] = noisy(place)  # in the same memory, as a driver may
+        after.append(keeper.judge(View.TOP, place * period_ns, frame, place * period_ns)[0])
+    assert [one.verdict for one in after] == [Verdict.HOLD if holds else Verdict.PASS] * 4 + [
+        Verdict.PASS
+    ] * 2
+    cause = "no pixel has changed for 0.7 s: camera or driver repeats an image (still_s)"
+    assert after[3].reason == (f"4 of 5 good frames since: {cause}" if holds else "")
+
+
+def test_cameras_are_still_by_themselves_and_after_a_clock_was_set_back_anew() -> None:
+    keeper = Gatekeeper(
+        StatisticsJudge([CALIBRATION, replace(CALIBRATION, view=View.SIDE)]), GateOptions(still_s=0.5)
+    )
+    for place in range(8):
+        keeper.judge(View.SIDE, place * 100 * MS, noisy(0), place * 100 * MS)
+        quality, _ = keeper.judge(View.TOP, place * 100 * MS, noisy(place), place * 100 * MS)
+        assert quality.verdict is Verdict.PASS
+    assert keeper.judge(View.SIDE, 800 * MS, noisy(0), 800 * MS)[0].verdict is Verdict.HOLD
+    judged = keeper.judge(View.SIDE, 10 * MS, noisy(0), 10 * MS)[0]
+    assert "repeats an image" not in judged.reason
