@@ -1,4 +1,4 @@
-"""Measures and shows what docs/results/lessons.md says of perception: MS-SSIM of each distortion.
+"""Measures and shows what docs/results/lessons.md says of structure: MS-SSIM of each distortion.
 
 Writes docs/results/tables/lessons.csv and docs/results/images/lessons.webp, from 12 simulated frames. Takes
 minutes; prints each distortion as it begins, and the files in the end.
@@ -19,7 +19,7 @@ import embodied_iqa
 
 RESULTS = Path(__file__).resolve().parents[1] / "docs/results"
 SHOWN = ("12", "15", "07", "06")
-"""Two that robots bear and metrics of human perception do not, and two of the reverse."""
+"""Two that policies bear and structure metrics do not, and two of the reverse."""
 
 
 def _mean(images: list[NDArray[np.uint8]], references: list[NDArray[np.uint8]], metric: str) -> float:
