@@ -22,6 +22,7 @@ from urllib.parse import unquote, urlsplit
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 SITE = ROOT / ".build/site"
+BUILDER = ROOT / ".venv-docs/bin/zensical"
 PREPARED = ROOT / ".build/docs"
 API = "reference/api.md"
 COPIES = "checkout"
@@ -149,8 +150,7 @@ def lost_items(site: Path = SITE) -> list[str]:
 def main() -> int:
     """Build the site into .build/site; any warning, broken link and lost item of a list is an error."""
     prepare()
-    builder = ROOT / ".venv-docs/bin/zensical"
-    command = [str(builder), "build", "--clean", "--strict", "-f", "mkdocs.yml"]
+    command = [str(BUILDER), "build", "--clean", "--strict", "-f", "mkdocs.yml"]
     code = subprocess.run(command, cwd=ROOT, check=False).returncode
     if code:
         return code
