@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
 import itertools
 import json
+import re
+import shlex
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +19,7 @@ import embodied_iqa
 from embodied_iqa import InputError, UsageError
 from embodied_iqa.base.plugins import PluginGroup, find_plugin
 from embodied_iqa.base.resources import source_checkout
+from embodied_iqa.cli import trial
 from embodied_iqa.cli.main import main
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.live.cameras.own_cameras import own_cameras
@@ -24,7 +28,8 @@ from embodied_iqa.runs.experiment.world_runs import judged_camera, open_world
 from embodied_iqa.runs.graph.camera_parameters import CameraParameters
 from embodied_iqa.runs.graph.camera_sources import CameraSource
 
-EXTEND = (source_checkout() or Path()) / "examples" / "extend"
+ROOT = source_checkout() or Path()
+EXTEND = ROOT / "examples" / "extend"
 ENTRIES = """
 [console_scripts]
 acme = acme:main
@@ -40,6 +45,7 @@ acme-vla = own_vla:make [extra]
 acme-gone = acme_gone:make
 [embodied_iqa.cameras]
 bar = own_camera:make
+acme-cam = own_camera:make
 [embodied_iqa.worlds]
 descent = own_world:make
 half = acme_world:make
@@ -125,8 +131,19 @@ def test_subjects_and_cameras_of_plugins_have_plain_names(capsys: pytest.Capture
     frame = camera.read(0.0)
     assert frame is not None
     assert frame.stamp_ns == 5
-    with pytest.raises(UsageError, match=r"expected module:function; got 'baz'; .*available: bar"):
+    with pytest.raises(UsageError, match=r"expected module:function; got 'baz'; .*available: acme-cam, bar"):
         own_cameras(replace(config, path="baz"), itertools.count(5).__next__)
+
+
+@pytest.mark.usefixtures("acme")
+def test_the_trial_of_the_guide_passes_its_checks() -> None:
+    text = (ROOT / "docs" / "extend.md").read_text(encoding="utf-8")
+    section = text.partition("## Offer it to others")[2].replace("\\\n", " ")
+    (line,) = re.findall(r"^embodied-iqa trial (.*)", section, re.MULTILINE)
+    parser = argparse.ArgumentParser()
+    trial.configure(parser)
+    graph = trial.check(parser.parse_args(shlex.split(line))).graph
+    assert (graph.camera_node.path, graph.vla_node.subject.text) == ("acme-cam", "acme-vla")
 
 
 @pytest.mark.usefixtures("acme")
