@@ -8,7 +8,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup models pyiqa libero trial test test-setup check stress lint types bench mutants clean distclean constraints wheel docs
+.PHONY: help setup models pyiqa libero trial test test-setup check stress lint types bench mutants clean distclean constraints wheel docs docs-setup
 # A variable of this common name in the environment may be somebody else's.
 ifneq ($(origin VENV),command line)
 VENV := $(filter .venv-%,$(VENV))
@@ -71,9 +71,11 @@ mutants: setup ## which changes of the source no test notices: make mutants ROOM
 wheel: setup ## build the wheel and try it in clean environments, newest and lowest versions: make wheel ARGS="gate data"
 	@$(ENVIRONMENT)/python scripts/check_wheel.py $(ARGS)
 
-docs: ## build the documentation site into .build/site, with an environment of its own; no warning is allowed
-	@bash scripts/setup_docs.sh
+docs: docs-setup ## build the documentation site into .build/site, with an environment of its own; no warning is allowed
 	@.venv-docs/bin/python scripts/docs_site.py
+
+docs-setup: # the environment of `make docs`
+	@bash scripts/setup_docs.sh
 
 constraints: ## lock what the pins pull in, with hashes (after changing a pin)
 	@test -x $(ENVIRONMENT)/uv || bash scripts/setup.sh

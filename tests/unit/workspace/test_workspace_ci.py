@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import sys
@@ -19,6 +20,9 @@ from pathlib import Path
 
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
 name = "second" if "VENV=.venv-3.12" in sys.argv else "first"
+if "docs" in sys.argv:
+    print("a site", flush=True)
+    sys.exit(int(os.environ["SITE"]))
 if "test" not in sys.argv:
     sys.exit()
 print(name, "begins", flush=True)
@@ -53,9 +57,15 @@ def checkout(tmp_path: Path) -> Path:
     return root
 
 
-def variables(checkout: Path, ends: str) -> dict[str, str]:
+def variables(checkout: Path, ends: str, site: int = 0) -> dict[str, str]:
     path = os.pathsep.join([str(checkout / "bin"), os.environ["PATH"]])
-    return {"PATH": path, "ENDS": ends, "TMPDIR": str(checkout / "tests")}
+    return {
+        "PATH": path,
+        "ENDS": ends,
+        "SITE": str(site),
+        "HOME": str(checkout),
+        "TMPDIR": str(checkout / "tests"),
+    }
 
 
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
@@ -82,10 +92,25 @@ def test_a_signal_ends_both_runs_and_leaves_their_output(
 def test_two_runs_end_with_one_closing_line(checkout: Path, tmp_path: Path) -> None:
     command = ["bash", str(checkout / ".ci" / "run")]
     program = completed(command, tmp_path / "logs", COMPLETION_S, variables(checkout, "yes"))
-    assert program.stdout.splitlines()[-5:] == [
+    assert program.stdout.splitlines()[-6:] == [
         "first begins",
         "=== 2 passed in 2.50s ===",
         "3.12 second begins",
         "3.12 === 2 passed in 1.25s ===",
+        "3.12 a site",
         "===== 4 passed in 2.50s =====",
     ]
+
+
+@pytest.mark.parametrize("pythons", [("python3.11", "python3.12"), ("python3.11",)], ids=len)
+def test_a_site_that_is_not_built_fails_and_the_tests_run(
+    checkout: Path, tmp_path: Path, pythons: tuple[str, ...]
+) -> None:
+    if len(pythons) == 1:  # hides one that the machine has
+        (checkout / "bin" / "python3.12").write_text("#!/bin/sh\nexit 1\n")
+    command = ["bash", str(checkout / ".ci" / "run")]
+    with running_program(command, tmp_path / "logs", variables(checkout, "yes", site=1)) as program:
+        assert program.wait(COMPLETION_S) == 1
+    lines = [line.removeprefix("3.12 ") for line in program.stdout.splitlines()]
+    assert lines[lines.index("a site") + 1] == "ci: the site is not built: make docs"
+    assert re.fullmatch(r"=+ \d passed in 2.50s =+", lines[-1])
