@@ -1,8 +1,10 @@
 """Builds the wheel and tries it in clean environments: `python scripts/check_wheel.py gate data`.
 
-For each extra once with the newest and once with the lowest versions that pyproject.toml allows. Prints the
-size of the environment and the processor time of an import; ends with 1 if something fails or is above
-its limit.
+For each extra once with the newest and once with the lowest versions that pyproject.toml allows. The lowest
+are those of the package's own requirements: what these require in turn is the newest. Prints the size of the
+environment and the processor time of an import; ends with 1 if something fails or is above its limit, if a
+lower end of pyproject.toml cannot be installed, and if both ends are the same versions. An extra that is too
+large to install, or needs more than packages, is only resolved.
 """
 
 from __future__ import annotations
@@ -13,13 +15,20 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
 ROOT: Final = Path(__file__).resolve().parents[1]
 UV: Final = Path(sys.executable).with_name("uv")
-RESOLUTIONS: Final = ("highest", "lowest-direct")
+HIGHEST: Final = "highest"
+LOWEST: Final = "lowest-direct"
 _NEEDED: Final = (
     "CHANGELOG.md", "LICENSE", "MANIFEST.in", "README.md", "config", "launch", "pyproject.toml",
     "requirements", "resource", "ros", "src",
@@ -51,6 +60,9 @@ file = str(folder / "mine.yaml")
 assert main(["gate", "calibrate", str(folder), "--view", "top", "--out", file]) == 0
 assert main(["gate", "check", str(folder), "--view", "top", "--calibration", file]) == 0
 """
+RECORD: Final = """
+import embodied_iqa.cli.gate.proxying, embodied_iqa.data.recording.writer
+"""
 DATA: Final = """
 import tempfile
 import cv2, numpy as np
@@ -65,6 +77,15 @@ assert main(["metrics", "score", "psnr,ssim,ms_ssim,niqe", f"{folder}/out", "--r
 assert embodied_iqa.metric("ms_ssim")(image, image) == 1.0
 import embodied_iqa.cli.build.building, embodied_iqa.cli.recording, embodied_iqa.pages.reports.stored
 """
+STUDIO: Final = """
+import python_multipart, uvicorn
+import embodied_iqa.pages.studio.server
+"""
+CELL: Final = """
+import rtde_control, rtde_io, rtde_receive
+import embodied_iqa.arm.robot.speed_scaling, embodied_iqa.arm.emulator.emulator
+import embodied_iqa.world.simulation.lockstep
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,17 +93,28 @@ class Trial:
     """What an extra has to do.
 
     Attributes:
-        program: Runs in the clean environment; an exception is a failure.
+        program: Runs in the clean environment; an exception is a failure. Without one, the extra is resolved
+            and not installed.
         largest_mb: Of the environment's packages.
         slowest_s: Of the import of the gate, NumPy's included.
     """
 
-    program: str
-    largest_mb: float
-    slowest_s: float
+    program: str = ""
+    largest_mb: float = 1200.0
+    slowest_s: float = 0.6
 
 
-TRIALS: Final = {"gate": Trial(GATE, 150.0, 0.3), "data": Trial(DATA, 1200.0, 0.6)}
+TRIALS: Final = {
+    "gate": Trial(GATE, 150.0, 0.3),
+    "record": Trial(RECORD, 250.0),
+    "data": Trial(DATA),
+    "studio": Trial(STUDIO),
+    "cell": Trial(CELL),
+    "all": Trial(STUDIO + CELL),
+    "models": Trial(),  # 5 GB
+    "hardware": Trial(),  # needs libraries of the system
+    "ros": Trial(),  # needs messages that a checkout builds
+}
 
 
 def main() -> int:
@@ -95,11 +127,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as scratch:
         wheel = _wheel(Path(scratch))
         print(f"{wheel.name}: {wheel.stat().st_size / 1e6:.1f} MB")
-        good = [
-            _is_good(Path(scratch), wheel, extra, resolution)
-            for extra in extras
-            for resolution in RESOLUTIONS
-        ]
+        good = [_are_both_good(Path(scratch), wheel, extra) for extra in extras]
     return 0 if all(good) else 1
 
 
@@ -117,14 +145,72 @@ def _not_packaged(folder: str, names: list[str]) -> set[str]:
     return set(names).difference(_NEEDED) if Path(folder) == ROOT else set()
 
 
-def _is_good(scratch: Path, wheel: Path, extra: str, resolution: str) -> bool:
-    """Install an extra in a new environment and run its program there; print one line."""
+def _are_both_good(scratch: Path, wheel: Path, extra: str) -> bool:
+    """Try the newest and the lowest versions of an extra; print a line for each, and what is wrong."""
+    newest, lowest = (resolved(ROOT / "pyproject.toml", extra, end) for end in (HIGHEST, LOWEST))
+    if newest is None or lowest is None:
+        print(f"{extra} {HIGHEST if newest is None else LOWEST}: cannot be resolved")
+        return False
+    wrong = wrong_ends(lower_ends(ROOT / "pyproject.toml", extra), newest, lowest)
+    print("".join(f"{extra}: {reason}\n" for reason in wrong), end="")
+    ends = ((HIGHEST, newest), (LOWEST, lowest))
+    good = [_is_good(scratch, wheel, extra, resolution, versions) for resolution, versions in ends]
+    return all(good) and not wrong
+
+
+def resolved(project: Path, extra: str, resolution: str) -> dict[str, Version] | None:
+    """Return the versions of all that an extra of a pyproject.toml installs; None if uv finds none."""
+    command = [UV, "pip", "compile", "--quiet", "--no-header", "--no-annotate", "--python", sys.executable]
+    done = subprocess.run(
+        [*command, "--extra", extra, "--resolution", resolution, project],
+        stdout=subprocess.PIPE, text=True, check=False,
+    )  # fmt: skip
+    pins = (line.partition(" ;")[0].partition("==") for line in done.stdout.splitlines() if "==" in line)
+    return {canonicalize_name(name): Version(pin) for name, _, pin in pins} if done.returncode == 0 else None
+
+
+def lower_ends(project: Path, extra: str) -> dict[str, Version]:
+    """Return the lowest version of each package that an extra asks for itself or by other extras."""
+    table = tomllib.loads(project.read_text(encoding="utf-8"))["project"]
+
+    def asked(lines: list[str]) -> Iterator[Requirement]:
+        for requirement in map(Requirement, lines):
+            if canonicalize_name(requirement.name) != canonicalize_name(table["name"]):
+                yield requirement
+            for other in requirement.extras if requirement.name == table["name"] else ():
+                yield from asked(table["optional-dependencies"][other])
+
+    ends: dict[str, Version] = {}
+    for requirement in asked([*table["dependencies"], *table["optional-dependencies"][extra]]):
+        name = canonicalize_name(requirement.name)
+        for part in requirement.specifier:
+            if part.operator == ">=":
+                ends[name] = max(ends.get(name, Version("0")), Version(part.version))
+    return ends
+
+
+def wrong_ends(ends: dict[str, Version], newest: dict[str, Version], lowest: dict[str, Version]) -> list[str]:
+    """Return what is wrong with the two ends of an extra: a range that others narrow, or one end only."""
+    wrong = [
+        f"pyproject.toml allows {name} {end}, the others need {lowest[name]}"
+        for name, end in ends.items()
+        if lowest[name] != end
+    ]
+    same = all(newest[name] == lowest[name] for name in ends)
+    return [*wrong, *(["the newest and the lowest versions are the same"] if same else [])]
+
+
+def _is_good(scratch: Path, wheel: Path, extra: str, resolution: str, versions: dict[str, Version]) -> bool:
+    """Install versions and the wheel in a new environment and run an extra's program; print one line."""
     trial, place = TRIALS[extra], scratch / f"{extra}-{resolution}"
+    if not trial.program:
+        print(f"{extra} {resolution}: {len(versions)} packages, resolved and not installed")
+        return True
     python = place / "bin" / "python"
     subprocess.run([UV, "venv", "--quiet", "--python", sys.executable, place], check=True)
-    asked = f"{wheel.as_posix()}[{extra}]"
-    install = [UV, "pip", "install", "--quiet", "--python", python, "--resolution", resolution, asked]
-    installed = subprocess.run(install, check=False).returncode == 0
+    install = [UV, "pip", "install", "--quiet", "--no-deps", "--python", python]
+    pins = [f"{name}=={version}" for name, version in versions.items()]
+    installed = subprocess.run([*install, *pins, wheel], check=False).returncode == 0
     done = (
         installed and subprocess.run([python, "-c", trial.program], cwd=scratch, check=False).returncode == 0
     )
