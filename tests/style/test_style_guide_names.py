@@ -25,6 +25,7 @@ FOREIGN = {
         "resend_robot_program",
         "LARGE_DATA",
     },
+    "a metric of pyiqa": {"musiq"},
     "joints and parameters of the UR driver": {"shoulder_pan_joint", "wrist_3_joint", "tf_prefix"},
     "openpi": {"LeRobotUR5DataConfig", "UR5Inputs", "UR5Outputs", "api_key", "pi0_ur5"},
     "OpenCV and MATLAB": {"calibrateHandEye", "imnoise"},

@@ -12,6 +12,7 @@ from embodied_iqa.quality.metrics.built_in import BUILT_IN, built_in, built_in_n
 from embodied_iqa.quality.metrics.catalogue.own import make_plugin
 from embodied_iqa.quality.metrics.learned.shipped import SHIPPED, shipped_name
 from embodied_iqa.quality.metrics.metric import Metric, Needs
+from embodied_iqa.quality.metrics.pyiqa.environment import listed_names
 from embodied_iqa.quality.metrics.pyiqa.files import PYIQA_NAMES
 
 
@@ -106,8 +107,19 @@ def _has_path(name: str) -> bool:
 
 def _begins_a_name(piece: str) -> bool:
     word = piece.strip().partition(":")[0]
-    known = (*(kind.word for kind in KINDS), *PYIQA_NAMES)
-    return _is_ours(word) or word in known or word in plugin_names(PluginGroup.METRICS)
+    known = {kind.word for kind in KINDS}
+    return (
+        _is_ours(word)
+        or word in known
+        or word in plugin_names(PluginGroup.METRICS)
+        or _is_of_pyiqa(piece.strip())
+    )
+
+
+def _is_of_pyiqa(name: str) -> bool:
+    """Return whether a plain name, or one with a file of weights, is a metric of pyiqa; asks it last."""
+    word = name.partition("@")[0]
+    return word in PYIQA_NAMES or word in (listed_names() or ())
 
 
 def metric_by_name(name: str) -> Metric:
@@ -116,7 +128,7 @@ def metric_by_name(name: str) -> Metric:
     Args:
         name: A built-in metric such as ``"ssim"`` or ``"psnr:240x180"``; a trained one of this package such
             as ``"embodied-nr"``; a form of `KINDS`; a plug-in; or a metric that only pyiqa has, such as
-            ``"lpips"`` for ``"pyiqa:lpips"``.
+            ``"lpips"`` for ``"pyiqa:lpips"``: any name that an installed pyiqa lists.
 
     Raises:
         UsageError: No such metric.
@@ -148,10 +160,11 @@ def _without_kind(name: str) -> Metric:
     plugin = find_plugin(PluginGroup.METRICS, name)
     if plugin is not None:
         return make_plugin(plugin)
-    if name.partition("@")[0] in PYIQA_NAMES:
+    if _is_of_pyiqa(name):
         return metric_by_name(f"pyiqa:{name}")
     forms = [kind.form for kind in KINDS]
-    raise UsageError("unknown metric", got=name, available=[*known_metrics(), *forms])
+    others = "one of these, or after `make pyiqa` pyiqa:NAME" if listed_names() is None else None
+    raise UsageError("unknown metric", expected=others, got=name, available=[*known_metrics(), *forms])
 
 
 def close_metric(metric: Metric) -> None:

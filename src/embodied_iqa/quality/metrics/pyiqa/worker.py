@@ -1,8 +1,9 @@
 """Measures images with pyiqa; runs in its environment and imports nothing of this package.
 
-python worker.py DESCRIPTOR NAME [WEIGHTS]
+python worker.py DESCRIPTOR [NAME [WEIGHTS]]
 
-Over the socket of the file descriptor DESCRIPTOR it sends a line of JSON that describes the metric. Each
+Over the socket of the file descriptor DESCRIPTOR it sends a line of JSON that describes the metric; without a
+NAME, one with the ``names`` of all metrics, and it ends. Each
 request is a line of JSON with the ``shape``, ``[H, W, 3]``, and the number of ``images``, followed by the
 bytes of the distorted image and the reference; each answer is a line with ``value`` or ``error``. It ends
 when the socket is closed.
@@ -80,12 +81,15 @@ def _serve(stream: Any, measure: Callable[..., float]) -> None:
 
 def main() -> None:
     """Load the metric, describe it, answer until the socket is closed."""
-    descriptor, name, *weights = sys.argv[1:]
+    descriptor, *words = sys.argv[1:]
     stream = socket.socket(fileno=int(descriptor)).makefile("rwb")
     os.dup2(2, 1)  # pyiqa prints while it loads
     stay_offline()
     try:
-        about, measure = _metric(name, weights[0] if weights else "")
+        if not words:
+            _send(stream, {"names": importlib.import_module("pyiqa").list_models()})
+            return
+        about, measure = _metric(words[0], words[1] if words[1:] else "")
     except Exception as error:  # noqa: BLE001 - as above
         _send(stream, {"error": _text(error)})
         return

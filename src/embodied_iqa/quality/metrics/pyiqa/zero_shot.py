@@ -12,10 +12,9 @@ from embodied_iqa.base.worker_process import WorkerProcess
 from embodied_iqa.quality.metrics.functions import required
 from embodied_iqa.quality.metrics.input_checks import check_image, check_pair
 from embodied_iqa.quality.metrics.metric import Image, MetricContext, MetricInfo, Needs
-from embodied_iqa.quality.metrics.pyiqa.environment import environment, pyiqa_python
+from embodied_iqa.quality.metrics.pyiqa.environment import WORKER, environment, pyiqa_python
 
 _MODES: Final = {"FR": Needs.REFERENCE, "NR": Needs.NOTHING}
-_WORKER: Final = Path(__file__).with_name("worker.py")
 _SOURCE: Final = "pyiqa 0.1.16 (PolyForm Noncommercial)"
 
 
@@ -33,7 +32,7 @@ class PyiqaMetric:
     def __init__(self, name: str, weights: Path | None = None) -> None:
         text = f"pyiqa:{name}" if weights is None else f"pyiqa:{name}@{weights}"
         files: Sequence[str] = [] if weights is None else [str(weights.resolve())]
-        command = [str(pyiqa_python()), str(_WORKER), "{socket}", name, *files]
+        command = [str(pyiqa_python()), str(WORKER), "{socket}", name, *files]
         self._worker = WorkerProcess(command, environment(), text, again="the metric loaded again")
         about = self._worker.about
         if about["mode"] not in _MODES:

@@ -14,7 +14,7 @@ import pytest
 from embodied_iqa.base.errors import InputError, MissingDependencyError, UsageError
 from embodied_iqa.base.worker_process import WorkerProcess
 from embodied_iqa.quality.metrics import BUILT_IN, Needs
-from embodied_iqa.quality.metrics.catalogue import close_metric, metric_by_name
+from embodied_iqa.quality.metrics.catalogue import close_metric, metric_by_name, metric_names
 from embodied_iqa.quality.metrics.pyiqa.environment import VARIABLE, pyiqa_python
 from embodied_iqa.quality.metrics.pyiqa.zero_shot import PyiqaMetric
 
@@ -56,6 +56,9 @@ class Metric:
         return Value(255 * (image.mean() - other)), "a map"
 
 create_metric = Metric
+
+def list_models():
+    return ["lpips", "musiq", "psnry"]
 """
 """A module `pyiqa` of which the worker needs no more; `torch` only hands arrays on."""
 
@@ -68,6 +71,27 @@ def _stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     python.write_text(f'#!/bin/sh\nPYTHONPATH="{tmp_path}" exec "{sys.executable}" "$@"\n')
     python.chmod(0o755)
     monkeypatch.setenv(VARIABLE, str(python))
+
+
+@pytest.mark.usefixtures("_stand_in")
+def test_any_name_that_the_installed_pyiqa_lists_needs_no_prefix(tmp_path: Path):
+    metric = metric_by_name("psnry")
+    assert metric.info.name == "pyiqa:psnry"
+    close_metric(metric)
+    weights = tmp_path / "weights.pth"
+    weights.touch()
+    metric = metric_by_name(f"musiq@{weights}")
+    assert metric.info.name == f"pyiqa:musiq@{weights}"
+    close_metric(metric)
+    assert metric_names("trained:a,b,musiq,psnr") == ("trained:a,b", "musiq", "psnr")
+    with pytest.raises(UsageError, match="unknown metric; got 'psnrz'; did you mean psnr"):
+        metric_by_name("psnrz")
+
+
+def test_without_pyiqa_an_unknown_name_may_be_one_of_its(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv(VARIABLE, "/no/such/python")
+    with pytest.raises(UsageError, match="or after `make pyiqa` pyiqa:NAME; got 'musiq'; available: psnr"):
+        metric_by_name("musiq")
 
 
 @pytest.mark.usefixtures("_stand_in")
