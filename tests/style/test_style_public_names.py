@@ -12,9 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from guide_spans import spans
 from style_sources import ROOT
 
 import embodied_iqa
+from embodied_iqa.base.plugins import PluginGroup
 
 _FENCE = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _INSIDE = {"examples/first_day/person.py"}
@@ -60,7 +62,33 @@ def test_guides_and_examples_import_public_names_only(name: str) -> None:
     assert bool(found) == (name in _INSIDE), found
 
 
+def not_public_inline(span: str) -> list[str]:
+    """Return what words in code marks take from the package that is not public; a program (`-m`) is."""
+    groups = {group.value for group in PluginGroup}
+    named = re.findall(r"(?<!-m )(?<![\w./-])embodied_iqa\.(\w[\w.]*\w)", span)
+    return [name for name in named if f"embodied_iqa.{name}" not in groups and not _is_public(name)]
+
+
+def _is_public(name: str) -> bool:
+    return name.partition(".")[0] in embodied_iqa.__all__
+
+
+def test_guides_name_public_names_only_in_code_marks() -> None:
+    found = [
+        f"{page}: {name}"
+        for span, pages in spans().items()
+        for page in sorted(pages.intersection(GUIDES))
+        for name in not_public_inline(span)
+    ]
+    assert not found, "\n".join(found)
+
+
 def test_what_is_not_public_is_found() -> None:
+    assert not_public_inline("embodied_iqa.base.errors") == ["base.errors"]
+    assert not_public_inline("x = embodied_iqa.load_metric('ssim')") == ["load_metric"]
+    assert not_public_inline("embodied_iqa.Gate.judge") == []
+    assert not_public_inline("python -m embodied_iqa.live.nodes.gate_filter_node") == []
+    assert not_public_inline("embodied_iqa.metrics or embodied_iqa_msgs.msg") == []
     assert list(not_public("from embodied_iqa.base import errors")) == ["embodied_iqa.base"]
     assert list(not_public("import embodied_iqa.cli.main")) == ["embodied_iqa.cli.main"]
     assert list(not_public("import embodied_iqa\nembodied_iqa.load_metric")) == ["load_metric"]
