@@ -16,9 +16,6 @@ from embodied_iqa.cli.main import COMMANDS
 from embodied_iqa.cli.parser import FORMER, Parser, with_present_names
 
 WITHOUT_JSON = {
-    "studio": "serves pages until it is ended",
-    "emulator": "runs until it is ended",
-    "gate run": "a node: its output is the graph's",
     "completion": "prints a script",
 }
 RETIRED = {

@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import json
 import math
 import signal
 import sys
 
 from embodied_iqa.arm.emulator.controller import Controller
-from embodied_iqa.arm.emulator.emulator import Emulator
+from embodied_iqa.arm.emulator.emulator import PORTS, Emulator
 from embodied_iqa.arm.emulator.firmware import FIRMWARE, Series
 from embodied_iqa.arm.emulator.plant import KinematicPlant, Plant
 from embodied_iqa.base.errors import UsageError
@@ -50,6 +51,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="S",
         help="added to the limit of the watchdog, for a driver on a loaded machine",
     )
+    add("--json", action="store_true", help="print the address and the ports as JSON")
     parser.epilog = "Faults for tests: lines on port 29990 of the same address, such as `freeze`; or `state`."
 
 
@@ -69,25 +71,33 @@ def run(arguments: argparse.Namespace) -> int:
     )
     emulator = Emulator(controller, arguments.host)
     with contextlib.suppress(asyncio.CancelledError):
-        asyncio.run(_serve(emulator))
+        asyncio.run(_serve(emulator, as_json=arguments.json))
     return 0
 
 
-async def _serve(emulator: Emulator) -> None:
+async def _serve(emulator: Emulator, *, as_json: bool) -> None:
     task = asyncio.current_task()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, lambda: task.cancel() if task else None)
     await emulator.start()
-    controller = emulator.controller
-    firmware, model = controller.firmware, controller.machine.flange.geometry.name
-    software = f"software {firmware.version_text}, {firmware.rate_hz} Hz"
-    print(f"emulator ready: {model}, {software}, on {emulator.host}", flush=True)
-    print(f"next: rtde_control.RTDEControlInterface({emulator.host!r})", file=sys.stderr)
+    _say(emulator, as_json=as_json)
     try:
         await emulator.run()
     finally:
         await emulator.stop()
+
+
+def _say(emulator: Emulator, *, as_json: bool) -> None:
+    """Say where the emulator listens."""
+    firmware, model = emulator.controller.firmware, emulator.controller.machine.flange.geometry.name
+    if as_json:
+        about = {"model": model, "software": firmware.version_text, "rate_hz": firmware.rate_hz}
+        print(json.dumps({**about, "address": emulator.host, "ports": PORTS}), flush=True)
+        return
+    software = f"software {firmware.version_text}, {firmware.rate_hz} Hz"
+    print(f"emulator ready: {model}, {software}, on {emulator.host}", flush=True)
+    print(f"next: rtde_control.RTDEControlInterface({emulator.host!r})", file=sys.stderr)
 
 
 def _plant(name: str | None, scene_seed: int, model: ArmModel) -> Plant:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.lazy import INSTALL_ALL, importing
@@ -40,6 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="environment variable with the token of the proxy",
     )
+    add("--json", action="store_true", help="print the address as JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -71,9 +74,13 @@ def run(arguments: argparse.Namespace) -> int:
     print_left_out(map(str, faults.values()))
     if arguments.live_gate:
         shown.gate = gate_of(arguments.live_gate, token_from(arguments.gate_token_env))
-    server.serve(shown, arguments.host, arguments.port, _say)
+    server.serve(shown, arguments.host, arguments.port, _say_in_json if arguments.json else _say)
     return 0
 
 
 def _say(url: str) -> None:
     print(f"studio: {url}", flush=True)
+
+
+def _say_in_json(url: str) -> None:
+    print(json.dumps({"address": url, "port": urlsplit(url).port}), flush=True)

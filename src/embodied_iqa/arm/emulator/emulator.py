@@ -8,6 +8,7 @@ import gc
 import ipaddress
 import time
 from collections.abc import Callable
+from typing import Final
 
 from embodied_iqa.arm.emulator.controller import Controller
 from embodied_iqa.arm.emulator.faults import FaultSwitches
@@ -100,6 +101,14 @@ DASHBOARD_PORT, GRIPPER_PORT = 29999, 63352
 SCRIPT_PORTS = (30001, 30002, 30003)
 FAULT_PORT = 29990
 """Port of the fault switches; real controllers do not use it."""
+PORTS: Final = {
+    "rtde": (RTDE_PORT,),
+    "dashboard": (DASHBOARD_PORT,),
+    "script": SCRIPT_PORTS,
+    "gripper": (GRIPPER_PORT,),
+    "faults": (FAULT_PORT,),
+}
+"""The ports of each protocol."""
 
 _FURTHEST_BEHIND_S = 0.1
 _HEARTBEAT_S = 0.2

@@ -40,6 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     run_node = actions.add_parser("run", help="judge image topics of ROS beside nodes of others")
     for argument in GATE_ARGUMENTS:
         run_node.add_argument(f"--{argument.name}", metavar="VALUE", help=argument.description)
+    run_node.add_argument("--json", action="store_true", help="print the topics as JSON")
     judge = "statistics, learned or metric:NAME; the last two of `gate fit` (default statistics)"
     check.add_argument("--judge", default="statistics", metavar="NAME", help=judge)
     for action, count in ((calibrate, "?"), (check, None)):

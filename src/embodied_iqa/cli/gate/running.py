@@ -6,10 +6,12 @@ import argparse
 import json
 import os
 import sys
+from typing import Any
 
+from embodied_iqa.base.config import build
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.live.ros.environment import require_ros
-from embodied_iqa.runs.graph.gate_only_parameters import gate_parameters_of
+from embodied_iqa.runs.graph.gate_only_parameters import GateOnlyParameters, gate_parameters_of, passed_topics
 from embodied_iqa.runs.graph.graph_nodes import UNINTERRUPTED
 from embodied_iqa.runs.graph.launch_arguments import GATE_ARGUMENTS, LaunchArgument, files_of
 from embodied_iqa.runs.graph.namespaces import parse_namespace
@@ -17,8 +19,11 @@ from embodied_iqa.runs.graph.namespaces import parse_namespace
 
 def run_gate(arguments: argparse.Namespace) -> int:
     """Become the node, which ends with SIGINT or SIGTERM; returns only where it cannot start."""
-    command = command_of({argument.name: _value(arguments, argument) for argument in GATE_ARGUMENTS})
+    values = {argument.name: _value(arguments, argument) for argument in GATE_ARGUMENTS}
+    command = command_of(values)
     require_ros()
+    if arguments.json:
+        print(json.dumps(topics_of(values)), flush=True)  # before this process becomes the node
     os.execvp(command[0], command)  # noqa: S606 - the program is this Python, the words are checked
 
 
@@ -28,6 +33,24 @@ def _value(arguments: argparse.Namespace, argument: LaunchArgument) -> str:
     if value == "" and argument.parameter:
         raise UsageError(f"--{argument.name} is empty", expected="a value, or without the option the default")
     return argument.default if value is None else value
+
+
+def topics_of(values: dict[str, str]) -> dict[str, Any]:
+    """Return the names of the node and its topics; the values are those of `GATE_ARGUMENTS`.
+
+    The cameras are null where a parameter file may name others: the node reads it.
+    """
+    node = f"{parse_namespace(values['namespace'])}/{values['name']}"
+    found: dict[str, Any] = {"node": node, "lease": f"{node}/lease", "quality": f"{node}/quality"}
+    if values["config"]:
+        return found | {"cameras": None}
+    config = build(GateOnlyParameters, gate_parameters_of(values), "the arguments of the gate")
+    topics = config.topics(config.file())
+    passed = passed_topics(topics, config.topic.transport)
+    cameras = {
+        str(view): {"image": topic, "passed": f"{node}/{passed[view]}"} for view, topic in topics.items()
+    }
+    return found | {"cameras": cameras}
 
 
 def command_of(values: dict[str, str]) -> list[str]:

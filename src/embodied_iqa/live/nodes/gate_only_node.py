@@ -34,7 +34,7 @@ from embodied_iqa.quality.gate.judge import ImageQuality
 from embodied_iqa.quality.gate.judgement import ImageJudge
 from embodied_iqa.quality.gate.judges import make_judge, unfitted, unfitted_in_words
 from embodied_iqa.quality.gate.overlay import overlaid
-from embodied_iqa.runs.graph.gate_only_parameters import GateOnlyParameters
+from embodied_iqa.runs.graph.gate_only_parameters import GateOnlyParameters, passed_topics
 from embodied_iqa.runs.graph.topic_parameters import Transport
 
 _MODE: Final = "judge.mode"
@@ -79,14 +79,13 @@ class GateOnlyNode(ManagedNode[GateOnlyParameters]):
         self.create_service(JudgeImage, "~/judge", self._judge_one)
 
     def _connect(self) -> None:
-        kind, end = (CompressedImage, "/compressed") if self._is_compressed else (Image, "")
+        kind = CompressedImage if self._is_compressed else Image
         self._lease_publisher = self.create_publisher(ours.GateLease, "~/lease", STATE)
         self._quality_publisher = self.create_publisher(ours.ImageQuality, "~/quality", **adjustable(STATE))
+        passed = passed_topics(self._topics, self.config.topic.transport)
         for view, topic in self._topics.items():
             below = f"{view}/" if len(self._topics) > 1 else ""
-            self._passed[view] = self.create_publisher(
-                kind, f"~/passed/{below}image_raw{end}", **adjustable(IMAGE)
-            )
+            self._passed[view] = self.create_publisher(kind, f"~/{passed[view]}", **adjustable(IMAGE))
             overlay = f"~/overlay/{below}image_raw"
             self._overlays[view] = self.create_publisher(Image, overlay, **adjustable(NEWEST_SENSOR))
             take = self._late[view].counting(partial(self._take, view))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -101,6 +101,12 @@ class GateOnlyParameters:
                 available=known,
             )
         return dict(zip(views, image_topics(wanted, self.topic.transport, names), strict=True))
+
+
+def passed_topics(views: Collection[View], transport: Transport) -> dict[View, str]:
+    """Return the topic of the images that passed of each camera, below the name of the node."""
+    end = "/compressed" if transport is Transport.COMPRESSED else ""
+    return {view: f"passed/{f'{view}/' if len(views) > 1 else ''}image_raw{end}" for view in views}
 
 
 def gate_parameters_of(values: Mapping[str, str]) -> dict[str, Scalar]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -98,6 +99,31 @@ def test_the_command_becomes_the_node(mine: Path, monkeypatch: pytest.MonkeyPatc
     assert main(["gate", "run", "--image", "/one", "--calibration", "yours.yaml"]) == 1
     assert main(["gate", "run", "--image", "", "--calibration", "mine.yaml"]) == 2, "of an unset variable"
     assert len(became) == 1
+
+
+@pytest.mark.usefixtures("mine")
+def test_the_command_prints_the_topics_of_its_node(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(os, "execvp", lambda *_: None)
+    words = ["gate", "run", "--json", "--calibration", "two.yaml", "--image", "/{view}/image"]
+    main([*words, "--transport", "compressed", "--name", "eyes", "--namespace", "cell1"])
+    found = json.loads(capsys.readouterr().out)
+    assert {name: topic for name, topic in found.items() if name != "cameras"} == {
+        "node": "/cell1/eyes",
+        "lease": "/cell1/eyes/lease",
+        "quality": "/cell1/eyes/quality",
+    }
+    assert found["cameras"]["side"] == {
+        "image": "/side/image/compressed",
+        "passed": "/cell1/eyes/passed/side/image_raw/compressed",
+    }
+    main(["gate", "run", "--json", "--calibration", "mine.yaml"])
+    one = json.loads(capsys.readouterr().out)["cameras"]
+    assert one == {"hand": {"image": "/hand/camera/color/image_raw", "passed": "/gate/passed/image_raw"}}
+    Path("own.yaml").write_text("gate: {ros__parameters: {}}", encoding="utf-8")
+    main(["gate", "run", "--json", "--config", "own.yaml"])
+    assert json.loads(capsys.readouterr().out)["cameras"] is None
 
 
 @pytest.mark.parametrize(
