@@ -48,7 +48,7 @@ def commands_of(file: ForeignFile, out: Path) -> list[list[str]]:
             ["distort", path, "--distortion", "10:3", *depth],
             ["rescore", path, *judged],
             ["build", "--from-bag", path, *built],
-            ["recording", "export", path, "--lerobot", str(out / "exported")],
+            ["recording", "export", path, "--out", str(out / "exported")],
         ]
     if file.kind == "mcap":
         told = ["--task-topic", "/told", "--vlm", "pixel", "--distortion", "10:3", "--out", str(out / "told")]

@@ -41,9 +41,6 @@ SAME = {
     "--reference": "one image, or a source of them",
 }
 """Options whose values are written in several ways, with the reason."""
-NODE = "gate run"
-"""Its options are those of its launch file."""
-
 FOREIGN = {
     "docker": {"--revision", "--rm", "--shm-size"},
     "pytest": {"--timeout"},
@@ -107,8 +104,7 @@ def test_an_option_means_one_thing_in_every_command() -> None:
     kinds: dict[str, dict[str, list[str]]] = {}
     for command, own in values().items():
         for option, value in own.items():
-            if command != NODE:
-                kinds.setdefault(option, {}).setdefault(value, []).append(command)
+            kinds.setdefault(option, {}).setdefault(value, []).append(command)
     several = {option: found for option, found in kinds.items() if len(found) > 1}
     assert {option: found for option, found in several.items() if option not in SAME} == {}
     assert set(SAME) == set(several), "a reason that nothing needs"

@@ -316,7 +316,7 @@ miqa build --coco {bad} --images {bad} --out {tmp}/out
 miqa import {bad} --vision-task det --out {tmp}/out
 miqa score {bad} --trained {bad}
 miqa stability {bad}
-recording export {bad} --lerobot {tmp}/out
+recording export {bad} --out {tmp}/out
 recording info {bad}
 recover {bad}
 report {bad}

@@ -38,8 +38,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
     proxy = actions.add_parser("proxy", help="judge the images on their way to a policy server")
     proxy.module = f"{__name__}.proxy_options"
     run_node = actions.add_parser("run", help="judge image topics of ROS beside nodes of others")
+    run_node.add_argument(
+        "--topic",
+        action="append",
+        metavar="VIEW=TOPIC",
+        help="image topic of a camera; may be repeated. A TOPIC alone is of the calibration's camera, {view} "
+        "in it the name of each (default: /{view}/camera/color/image_raw of realsense-ros)",
+    )
+    more = "ROS parameter file; may be repeated, later ones win"
+    run_node.add_argument("--config", action="append", default=[], metavar="FILE", help=more)
     for argument in GATE_ARGUMENTS:
-        run_node.add_argument(f"--{argument.name}", metavar="VALUE", help=argument.description)
+        if argument.name not in {"image", "config"}:
+            run_node.add_argument(f"--{argument.name}", metavar=argument.value, help=argument.description)
     run_node.add_argument("--json", action="store_true", help="print the topics as JSON")
     judge = "statistics, learned or metric:NAME; the last two of `gate fit` (default statistics)"
     check.add_argument("--judge", default="statistics", metavar="NAME", help=judge)

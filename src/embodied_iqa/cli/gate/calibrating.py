@@ -268,9 +268,9 @@ def _next(
     kind = () if is_default else ("--judge", judge)
     known = {one.view for one in gate.cameras}
     seen = [view for view in checked if view in known]
-    topics = ",".join(f"TOPIC_OF_{view.upper()}" for view in seen) if len(seen) > 1 else "TOPIC"
-    chosen = ("--views", ",".join(seen)) if len(known) > 1 else ()
-    return "gate", "run", "--image", topics, *chosen, "--calibration", file, *kind
+    names = {view: f"TOPIC_OF_{view.upper()}" if len(seen) > 1 else "TOPIC" for view in seen}
+    topics = [word for view, name in names.items() for word in ("--topic", f"{view}={name}")]
+    return "gate", "run", *topics, "--calibration", file, *kind
 
 
 def _calibrated_views(arguments: argparse.Namespace, file: GateFile) -> tuple[View, ...]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from embodied_iqa.base.config import build
 from embodied_iqa.base.errors import UsageError
+from embodied_iqa.data.frames.cameras import parse_topics
 from embodied_iqa.live.ros.environment import require_ros
 from embodied_iqa.runs.graph.gate_only_parameters import GateOnlyParameters, gate_parameters_of, passed_topics
 from embodied_iqa.runs.graph.graph_nodes import UNINTERRUPTED
@@ -19,7 +20,9 @@ from embodied_iqa.runs.graph.namespaces import parse_namespace
 
 def run_gate(arguments: argparse.Namespace) -> int:
     """Become the node, which ends with SIGINT or SIGTERM; returns only where it cannot start."""
-    values = {argument.name: _value(arguments, argument) for argument in GATE_ARGUMENTS}
+    options = [argument for argument in GATE_ARGUMENTS if argument.name not in {"image", "config"}]
+    values = {argument.name: _value(arguments, argument) for argument in options}
+    values |= _images(arguments) | {"config": ",".join(arguments.config)}
     command = command_of(values)
     require_ros()
     if arguments.json:
@@ -33,6 +36,23 @@ def _value(arguments: argparse.Namespace, argument: LaunchArgument) -> str:
     if value == "" and argument.parameter:
         raise UsageError(f"--{argument.name} is empty", expected="a value, or without the option the default")
     return argument.default if value is None else value
+
+
+def _images(arguments: argparse.Namespace) -> dict[str, str]:
+    """Return the launch arguments of ``--topic``: ``image``, and ``views`` where it names them.
+
+    Raises:
+        UsageError: Some topics have a view and others have not, or the views are named twice.
+    """
+    words: list[str] = arguments.topic or []
+    if "" in words:
+        raise UsageError("--topic is empty", expected="a value, or without the option the default")
+    if not any("=" in word for word in words):
+        return {"image": ",".join(words)}
+    if arguments.views is not None:
+        raise UsageError("--topic VIEW=TOPIC excludes --views", got=arguments.views)
+    topics = parse_topics(words)
+    return {"image": ",".join(topics.values()), "views": ",".join(topics)}
 
 
 def topics_of(values: dict[str, str]) -> dict[str, Any]:

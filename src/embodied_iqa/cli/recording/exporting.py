@@ -22,7 +22,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("sources", type=Path, nargs="+", metavar="RUN|BAG", help="recordings of trials, or folders of them")
     out = "new or empty folder for a LeRobot data set, version 3.0"
-    add("--lerobot", type=Path, required=True, metavar="DIR", help=out)
+    add("--out", type=Path, required=True, metavar="DIR", help=out)
     add_plan_options(parser, TrialsPlan, "fps", "codec as video", "successful", fps="HZ")
     add("--json", action="store_true", help="print the result as JSON")
 
@@ -32,7 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
     plan = read_plan(TrialsPlan, arguments)
     if plan.fps is not None and not (math.isfinite(plan.fps) and 0 < plan.fps <= _MOST_FPS):
         raise UsageError("--fps", expected=f"above 0 Hz, up to {_MOST_FPS:g} Hz", got=plan.fps)
-    files, out = recording_files(arguments.sources), arguments.lerobot
+    files, out = recording_files(arguments.sources), arguments.out
     with ProgressBars() as bars:
         report = export_trials(files, out, plan, lambda done: bars.update("exporting", done, len(files)))
     if arguments.json:

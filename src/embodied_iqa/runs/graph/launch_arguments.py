@@ -17,12 +17,14 @@ class LaunchArgument:
         default: Empty if the configuration decides.
         description: One sentence.
         parameter: The `node.parameter` that it sets, or empty.
+        value: Placeholder of its value, where it is an option.
     """
 
     name: str
     default: str
     description: str
     parameter: str = ""
+    value: str = ""
 
 
 GATE_ARGUMENTS: Final = (
@@ -33,19 +35,20 @@ GATE_ARGUMENTS: Final = (
         "(default: /{view}/camera/color/image_raw of realsense-ros)",
         "topic.image",
     ),
-    LaunchArgument("calibration", "", "file of gate calibrate or gate fit", "calibration"),
+    LaunchArgument("calibration", "", "file of gate calibrate or gate fit", "calibration", "FILE"),
     LaunchArgument(
         "views",
         "",
         "cameras in the order of the topics, by commas; needed for several (default: the file's)",
         "views",
+        "VIEWS",
     ),
-    LaunchArgument("transport", "", "raw (default) or compressed", "topic.transport"),
-    LaunchArgument("mode", "", "on (default), shadow (never holds) or off", "judge.mode"),
-    LaunchArgument("judge", "", "statistics (default), learned or metric:NAME", "judge.kind"),
+    LaunchArgument("transport", "", "raw (default) or compressed", "topic.transport", "TRANSPORT"),
+    LaunchArgument("mode", "", "on (default), shadow (never holds) or off", "judge.mode", "MODE"),
+    LaunchArgument("judge", "", "statistics (default), learned or metric:NAME", "judge.kind", "NAME"),
     LaunchArgument("config", "", "ROS parameter files, separated by commas"),
-    LaunchArgument("name", "gate", "name of the node; its topics are below it"),
-    LaunchArgument("namespace", "", "namespace of the node"),
+    LaunchArgument("name", "gate", "name of the node; its topics are below it", value="NAME"),
+    LaunchArgument("namespace", "", "namespace of the node", value="NAME"),
 )
 GATE_LAUNCH_ARGUMENTS: Final = (
     *GATE_ARGUMENTS,

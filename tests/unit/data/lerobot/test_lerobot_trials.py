@@ -60,7 +60,7 @@ def write(
 
 def test_runs_become_episodes_with_images_states_and_actions(tmp_path: Path) -> None:
     out = tmp_path / "set"
-    assert main(["recording", "export", str(write(tmp_path / "trial.mcap")), "--lerobot", str(out)]) == 0
+    assert main(["recording", "export", str(write(tmp_path / "trial.mcap")), "--out", str(out)]) == 0
     dataset = LeRobotDataset(out)
     assert (dataset.info.version, dataset.info.fps, len(dataset.episodes)) == ("v3.0", 15.0, 2)
     assert {episode.tasks for episode in dataset.episodes} == {(TASK,)}
@@ -84,7 +84,7 @@ def test_runs_become_episodes_with_images_states_and_actions(tmp_path: Path) -> 
 def test_a_lost_image_does_not_shift_the_time(tmp_path: Path) -> None:
     out = tmp_path / "set"
     bag = write(tmp_path / "trial.mcap", lost=(2,))
-    assert main(["recording", "export", str(bag), "--lerobot", str(out), "--fps", "15"]) == 0
+    assert main(["recording", "export", str(bag), "--out", str(out), "--fps", "15"]) == 0
     found = [one for one in LeRobotDataset(out).images(episodes=[0]) if isinstance(one, DatasetImage)]
     assert [one.step.index for one in found[::2]] == list(range(FRAMES))
     for one in found:
@@ -96,7 +96,7 @@ def test_a_gripper_that_is_not_recorded_is_absent_and_said_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bag, out = write(tmp_path / "trial.mcap", grip=False), tmp_path / "set"
-    assert main(["recording", "export", str(bag), "--lerobot", str(out), "--video", "h264"]) == 0
+    assert main(["recording", "export", str(bag), "--out", str(out), "--video", "h264"]) == 0
     assert "note: the gripper is not recorded" in capsys.readouterr().out
     info = json.loads((out / "meta/info.json").read_text())
     assert info["features"]["action"]["shape"] == [12]
@@ -108,23 +108,23 @@ def test_what_is_no_trial_is_left_out_and_named(tmp_path: Path, capsys: pytest.C
     bags.mkdir()
     write(bags / "a.mcap")
     (bags / "b.mcap").write_bytes((bags / "a.mcap").read_bytes()[:-400])
-    assert main(["recording", "export", str(bags), "--lerobot", str(out)]) == 1
+    assert main(["recording", "export", str(bags), "--out", str(out)]) == 1
     assert "left out: " in (error := capsys.readouterr().err)
     assert "b.mcap" in error
     assert len(LeRobotDataset(out).episodes) == 2
-    assert main(["recording", "export", str(bags / "b.mcap"), "--lerobot", str(tmp_path / "none")]) == 1
+    assert main(["recording", "export", str(bags / "b.mcap"), "--out", str(tmp_path / "none")]) == 1
     assert not (tmp_path / "none").exists()
-    words = ["--lerobot", str(tmp_path / "good"), "--successful"]
+    words = ["--out", str(tmp_path / "good"), "--successful"]
     assert main(["recording", "export", str(bags / "a.mcap"), *words]) == 0
     assert len(LeRobotDataset(tmp_path / "good").episodes) == 1
     assert "run 1: " in capsys.readouterr().err
-    words = ["--lerobot", str(tmp_path / "again"), "--successful"]
+    words = ["--out", str(tmp_path / "again"), "--successful"]
     assert main(["recording", "export", str(bags), *words]) == 1, "one cannot be read"
 
 
 def test_a_first_run_without_a_rate_asks_for_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bag = write(tmp_path / "trial.mcap", lost=tuple(range(1, FRAMES)))
-    words = ["recording", "export", str(bag), "--lerobot", str(tmp_path / "set")]
+    words = ["recording", "export", str(bag), "--out", str(tmp_path / "set")]
     assert main(words) == 1
     assert "run 0 has no two images" in (error := capsys.readouterr().err)
     assert "expected --fps" in error
@@ -136,7 +136,7 @@ def test_a_first_recording_without_images_does_not_end_the_rest(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     blind = write(tmp_path / "a.mcap", lost=tuple(range(FRAMES)))
-    words = ["recording", "export", str(blind), str(write(tmp_path / "b.mcap")), "--lerobot"]
+    words = ["recording", "export", str(blind), str(write(tmp_path / "b.mcap")), "--out"]
     assert main([*words, str(tmp_path / "set")]) == 1
     dataset = LeRobotDataset(tmp_path / "set")
     assert (dataset.info.fps, len(dataset.episodes)) == (15.0, 3), "two of b and the second run of a"
@@ -148,7 +148,7 @@ def test_a_damaged_image_leaves_out_its_run_alone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], frame: int
 ) -> None:
     bag, out = write(tmp_path / "trial.mcap", damaged=(frame,)), tmp_path / "set"
-    assert main(["recording", "export", str(bag), "--lerobot", str(out)]) == 1
+    assert main(["recording", "export", str(bag), "--out", str(out)]) == 1
     (reason,) = [line for line in capsys.readouterr().err.splitlines() if "left out" in line]
     assert "left out: run 0: " in reason
     assert "topic /camera/" in reason
@@ -185,7 +185,7 @@ def test_a_video_that_cannot_be_written_is_no_run_that_is_left_out(
         add(video, rgb)
 
     monkeypatch.setattr(VideoFile, "add", fill)
-    words = ["--lerobot", str(tmp_path / "set"), "--video", "h264"]
+    words = ["--out", str(tmp_path / "set"), "--video", "h264"]
     assert main(["recording", "export", str(write(tmp_path / "trial.mcap")), *words]) == 1
     assert "No space left on device" in capsys.readouterr().err
     assert [one.name for one in tmp_path.iterdir()] == ["trial.mcap"]

@@ -61,7 +61,7 @@ def test_images_calibrate_and_are_then_judged(tmp_path: Path, capsys: pytest.Cap
     text, hint = capsys.readouterr()
     assert text.splitlines()[0] == "top   pass   000.png"
     assert text.splitlines()[-1] == "1 pass, 0 hold, 3 reject"
-    assert hint == f"next: embodied-iqa gate run --image TOPIC --calibration {output}\n"
+    assert hint == f"next: embodied-iqa gate run --topic top=TOPIC --calibration {output}\n"
     more = [Path(shutil.copy(path, tried / "top" / f"more_{path.name}")) for path in clean.iterdir()]
     assert main(["gate", "check", str(tried), "--calibration", str(output)]) == 0
     *listed, counts = capsys.readouterr().out.splitlines()
@@ -163,7 +163,7 @@ def test_keep_adds_to_what_is_known(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert main([*arguments, "--keep", "--json"]) == 0
     capsys.readouterr()
     assert main(["gate", "check", str(small), "--view", "top", "--calibration", str(output)]) == 0
-    hint = f"next: embodied-iqa gate run --image TOPIC --views top --calibration {output}\n"
+    hint = f"next: embodied-iqa gate run --topic top=TOPIC --calibration {output}\n"
     assert capsys.readouterr().err == hint
     cameras = {(c.view, c.width_px, c.n_frames) for c in load_calibrations(output)}
     assert cameras == {(View.TOP, 96, 30), (View.SIDE, 96, 30), (View.TOP, 48, 25)}

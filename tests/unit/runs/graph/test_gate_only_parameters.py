@@ -86,8 +86,8 @@ def test_the_command_becomes_the_node(mine: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(os, "execvp", lambda _program, words: became.append(words))
     for name in ("one.yaml", "other.yaml"):
         (mine.parent / name).write_text("cell1/gate: {ros__parameters: {}}\ngate2: {ros__parameters: {}}")
-    words = ["--image", COLOR, "--calibration", "mine.yaml", "--name", "eyes", "--namespace", "cell1"]
-    main(["gate", "run", *words, "--config", "one.yaml, other.yaml"])
+    words = ["--topic", COLOR, "--calibration", "mine.yaml", "--name", "eyes", "--namespace", "cell1"]
+    main(["gate", "run", *words, "--config", "one.yaml", "--config", "other.yaml"])
     (command,) = became
     at = command.index("--ros-args")
     assert command[at - 2 : at] == ["-m", "embodied_iqa.live.nodes.gate_only_node"]
@@ -96,9 +96,29 @@ def test_the_command_becomes_the_node(mine: Path, monkeypatch: pytest.MonkeyPatc
         *("--params-file", "one.yaml", "--params-file", "other.yaml"),
         *("-p", f'topic.image:="{COLOR}"', "-p", f'calibration:="{mine}"'),
     ]
-    assert main(["gate", "run", "--image", "/one", "--calibration", "yours.yaml"]) == 1
-    assert main(["gate", "run", "--image", "", "--calibration", "mine.yaml"]) == 2, "of an unset variable"
+    assert main(["gate", "run", "--topic", "/one", "--calibration", "yours.yaml"]) == 1
+    assert main(["gate", "run", "--topic", "", "--calibration", "mine.yaml"]) == 2, "of an unset variable"
     assert len(became) == 1
+
+
+@pytest.mark.usefixtures("mine")
+def test_each_topic_of_the_command_may_name_its_camera(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    became: list[list[str]] = []
+    monkeypatch.setattr(os, "execvp", lambda _program, words: became.append(words))
+    run = ["gate", "run", "--calibration", "two.yaml", "--topic", "side=/one"]
+    main([*run, "--topic", "hand=/two"])
+    assert 'topic.image:="/one,/two"' in became[0]
+    assert 'views:=["side", "hand"]' in became[0]
+    main(["gate", "run", "--calibration", "mine.yaml", "--image", "/one"])
+    assert 'topic.image:="/one"' in became[1]
+    assert "--image is called --topic; 0.2 no longer knows it" in capsys.readouterr().err
+    assert main([*run, "--topic", "/two"]) == 2
+    assert "wrong --topic; expected such as top=" in capsys.readouterr().err
+    assert main([*run, "--views", "side"]) == 2
+    assert "--topic VIEW=TOPIC excludes --views; got 'side'" in capsys.readouterr().err
+    assert len(became) == 2
 
 
 @pytest.mark.usefixtures("mine")
@@ -106,7 +126,7 @@ def test_the_command_prints_the_topics_of_its_node(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(os, "execvp", lambda *_: None)
-    words = ["gate", "run", "--json", "--calibration", "two.yaml", "--image", "/{view}/image"]
+    words = ["gate", "run", "--json", "--calibration", "two.yaml", "--topic", "/{view}/image"]
     main([*words, "--transport", "compressed", "--name", "eyes", "--namespace", "cell1"])
     found = json.loads(capsys.readouterr().out)
     assert {name: topic for name, topic in found.items() if name != "cameras"} == {
