@@ -60,6 +60,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run what is missing; return the exit code."""
     from embodied_iqa.data.database.store import open_database
+    from embodied_iqa.pages.reports.benchmark.lines import splits_in_words
     from embodied_iqa.pages.reports.stored import write_report
     from embodied_iqa.quality.metrics.benchmark.runner import run_benchmark
 
@@ -76,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
         print()
         return 0
     for target, rows in results.overall().items():
-        _print_rows(f"{target}: mean of {results.repeats} splits", rows)
+        _print_rows(f"{target}: mean of {splits_in_words(results, target)}", rows)
     for remark in results.remarks:
         print(remark)
     print(f"report: {os.path.relpath(page)}")

@@ -19,6 +19,7 @@ from embodied_iqa.base.tables import write_table
 from embodied_iqa.cli.main import main
 from embodied_iqa.data.analysis.published_results import published_metrics
 from embodied_iqa.data.database.schema import SCORES
+from embodied_iqa.data.database.splits import training_references
 from embodied_iqa.pages.reports.benchmark.benchmark_report import build_page
 from embodied_iqa.pages.reports.benchmark.leaderboard import chapter
 from embodied_iqa.pages.reports.kit.figure import Dot
@@ -82,6 +83,24 @@ def test_tables_fit_in_80_columns_and_json_is_the_file(
     assert _again(folder, "--json") == 0
     tree = json.loads(capsys.readouterr().out)
     assert tree == json.loads((folder / "out" / "benchmark.json").read_text())
+
+
+def test_a_mean_says_of_how_many_splits_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store = telling_database(tmp_path / "db", references=10, subjects=2)
+    pairs = {row["pair_id"]: row["reference_id"] for row in store.pairs().to_pylist()}
+    first, second = (set(pairs.values()) - set(training_references(pairs.values(), n)) for n in (0, 1))
+    assert first - second
+    rows = store.scores().to_pylist()
+    for row in rows:
+        row["score"] = row["score"] if pairs[row["pair_id"]] in first - second else None
+    write_table(store.scores_file, pa.Table.from_pylist(rows, schema=SCORES), SCORES)
+    options = ["--metrics", "psnr", "--targets", "decision", "--repeats", "2", "--draws", "5"]
+    assert main(["benchmark", str(store.path), "--out", str(tmp_path / "out"), *options]) == 0
+    expected = "1 of 2 splits (1 holds out fewer than 10 pairs with a score, or equal ones)"
+    assert f"decision: mean of {expected}" in " ".join(capsys.readouterr().out.split())
+    page = " ".join((tmp_path / "out" / "report.html").read_text(encoding="utf-8").split())
+    assert f"Means of {expected}." in page
+    assert "over 2 splits of the references, 8:2, or those of them that a table names" in page
 
 
 def test_another_plan_and_wrong_words_are_usage_errors(

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Final
 
-from embodied_iqa.pages.reports.benchmark.lines import SRCC_RANGE, targets_of, whole_scores
+from embodied_iqa.pages.reports.benchmark.lines import SRCC_RANGE, splits_in_words, targets_of, whole_scores
 from embodied_iqa.pages.reports.kit.figure import Dot, FigureRow, Lane, LaneFigure, Tick
 from embodied_iqa.pages.reports.kit.formatting import interval_words, number, plural
 from embodied_iqa.pages.reports.kit.page import Chapter, Part
@@ -28,9 +28,11 @@ def chapter(results: BenchmarkResults) -> Chapter:
     """Return the chapter."""
     figure = Part("SRCC with its interval", (), _figure(results))
     splits = plural(results.repeats, "split")
+    partial = any(splits_in_words(results, target) != splits for target in targets_of(results))
+    counted = ", or those of them that a table names" if partial else ""
     lead = (
-        f"Mean and spread over {splits} of the references, 8:2. A metric named train:NAME is trained anew "
-        "for each split; trained:DIR is tested as it is, also on what it was trained on. Dot: the same mean "
+        f"Mean and spread over {splits} of the references, 8:2{counted}. A metric named train:NAME is "
+        "trained anew for each split; trained:DIR is tested as it is, also on what it was trained on. Dot: the same mean "
         "SRCC; line: its 95 % interval from drawing whole references again."
     )
     return Chapter(
@@ -100,11 +102,17 @@ def _part(results: BenchmarkResults, target: Target) -> Part:
             },
             Column("Splits", shown=False): lambda row: row.splits,
         },
-        _NOTE,
+        _note(results, target),
         name=f"leaderboard_{target}",
         folded=target not in whole_scores(results),
     )
     return Part(str(target).capitalize(), (table,))
+
+
+def _note(results: BenchmarkResults, target: Target) -> str:
+    """Return what the numbers of a leaderboard mean; splits are named where some have no part in them."""
+    words = splits_in_words(results, target)
+    return _NOTE if words == plural(results.repeats, "split") else f"Means of {words}. {_NOTE}"
 
 
 def _spread(name: str) -> Callable[[ScoreRow], Cell]:
