@@ -93,10 +93,10 @@ def _plan(arguments: argparse.Namespace, store: DatabaseStore) -> BenchmarkPlan:
 
 
 def _print_rows(title: str, rows: tuple[ScoreRow, ...]) -> None:
-    headings = ("SRCC", "+-", "KRCC", "PLCC", "RMSE", "AUC", "of ceiling")
+    headings = ("SRCC", "+-", "KRCC", "PLCC raw", "PLCC", "RMSE", "AUC", "of ceiling")
     table = table_of("metric", *headings, title=title, right=headings)
     for row in rows:
-        mean = [number(row.mean[name], 3) for name in ("krcc", "plcc", "rmse", "auc")]
+        mean = [number(row.mean[name], 3) for name in ("krcc", "plcc_raw", "plcc", "rmse", "auc")]
         table.add_row(
             row.metric,
             number(row.mean["srcc"], 3),

@@ -47,7 +47,7 @@ SMALL = replace(PLAN, metrics=("psnr", f"train:{RECIPE}"), targets=(Target.DECIS
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> DatabaseStore:
-    return telling_database(tmp_path_factory.mktemp("telling") / "db")
+    return telling_database(tmp_path_factory.mktemp("telling") / "db", references=25)
 
 
 @pytest.fixture(scope="module")
@@ -327,7 +327,7 @@ def test_missing_answers_are_reported_by_pair_and_by_subject(tmp_path: Path) -> 
     write_table(store.scores_file, pa.Table.from_pylist(rows, schema=SCORES), SCORES)
     plan = BenchmarkPlan((TRUTH,), (Target.DECISION, Target.COGNITION), repeats=1)
     results = run_benchmark(store, tmp_path / "out", plan, EngineOptions(), _silent)
-    assert results.remarks == (
+    assert results.remarks[:-1] == (
         "decision: 180 pairs lack the answers of some subjects; the mean is over the others.",
         "decision: vla-1 has no score of 1 of its 180 pairs.",
         "decision: vla-2 has no score of 180 of its 180 pairs.",
@@ -362,6 +362,19 @@ def test_a_score_that_no_split_tests_is_named(tmp_path: Path) -> None:
         f"decision: no SRCC of {names}: each split tests fewer than 10 pairs, or pairs that are all equal."
     )
     assert results.remarks[-1] == expected
+
+
+def test_few_pairs_have_no_plcc_after_the_logistic_and_the_remark_says_why(tmp_path: Path) -> None:
+    store = telling_database(tmp_path / "db", references=4, subjects=2)
+    plan = BenchmarkPlan((TRUTH,), (Target.DECISION, Target.COGNITION), repeats=1)
+    results = run_benchmark(store, tmp_path / "out", plan, EngineOptions(), _silent)
+    (row,) = results.overall()[Target.DECISION]
+    assert (row.mean["plcc"], row.mean["rmse"]) == (None, None)
+    assert row.mean["plcc_raw"] is not None
+    assert results.remarks[-1] == (
+        "decision, cognition: no PLCC and RMSE: each split tests fewer than 150 pairs, on which the logistic "
+        "would fit noise; PLCC raw is without it."
+    )
 
 
 def test_a_wrong_plan_is_refused(store: DatabaseStore, tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ from scipy import stats
 from embodied_iqa.data.analysis.resampling import References, interval_of
 from embodied_iqa.quality.metrics.benchmark.benchmark_statistics import FEWEST_PAIRS, Statistic, statistics
 from embodied_iqa.quality.metrics.benchmark.bootstrap import compare, resampled_srcc
-from embodied_iqa.quality.metrics.benchmark.logistic import Logistic, fit_logistic
+from embodied_iqa.quality.metrics.benchmark.logistic import FEWEST_FITTED, Logistic, fit_logistic
+from embodied_iqa.quality.metrics.benchmark.scoring import mapped_values
 
 NAMES = list(Statistic)
 
@@ -88,6 +89,31 @@ def test_the_logistic_never_fits_worse_than_a_line_and_refuses_constants() -> No
     assert np.square(found(values) - scores).sum() <= np.square(line(values) - scores).sum() + 1e-9
     assert fit_logistic(np.ones(50), scores[:50]) is None
     assert fit_logistic(values[:4], scores[:4]) is None
+
+
+def _plcc_of_noise(rows: int) -> float:
+    rng = np.random.default_rng(5)
+    found = list[float]()
+    for values, scores in rng.normal(size=(25, 2, rows)):
+        logistic = fit_logistic(values, scores)
+        assert logistic is not None
+        found.append(float(np.corrcoef(logistic(values), scores)[0, 1]))
+    return float(np.mean(found))
+
+
+def test_the_logistic_fits_noise_where_there_are_fewer_pairs_than_it_is_used_for() -> None:
+    assert _plcc_of_noise(FEWEST_FITTED) < 0.2 < _plcc_of_noise(FEWEST_FITTED // 2)
+
+
+def test_too_few_pairs_are_not_fitted() -> None:
+    values = np.random.default_rng(6).normal(size=(FEWEST_FITTED, 2))
+    scores = values.sum(axis=1)
+    values[0, 1] = np.nan
+    found = np.isfinite(mapped_values(values, scores))
+    assert found[:, 0].all()
+    assert not found[:, 1].any()
+    without_a_score = np.where(np.arange(FEWEST_FITTED) == 1, np.nan, scores)
+    assert not np.isfinite(mapped_values(values, without_a_score)).any()
 
 
 def test_the_paired_bootstrap_covers_the_difference_of_two_metrics() -> None:

@@ -29,7 +29,7 @@ class Statistic(StrEnum):
     PLCC_RAW = "plcc_raw"
     """Pearson's correlation with the values themselves."""
     PLCC = "plcc"
-    """Pearson's correlation after the five-parameter logistic."""
+    """Pearson's correlation after the five-parameter logistic; undefined where too few pairs were fitted."""
     RMSE = "rmse"
     """Root mean squared error after the logistic, in units of the score."""
     AUC = "auc"

@@ -41,6 +41,7 @@ from embodied_iqa.quality.metrics.benchmark.beside import database_hashes
 from embodied_iqa.quality.metrics.benchmark.entries import Entry
 from embodied_iqa.quality.metrics.benchmark.fold_training import training_jobs
 from embodied_iqa.quality.metrics.benchmark.folds import Fold
+from embodied_iqa.quality.metrics.benchmark.logistic import FEWEST_FITTED
 from embodied_iqa.quality.metrics.benchmark.resolving import described, trainable_of, trained_here
 from embodied_iqa.quality.metrics.benchmark.scoring import (
     comparison_rows,
@@ -213,6 +214,7 @@ def _compare(
         (
             *remarks_of(work.targets),
             *_undefined(scores),
+            *_not_fitted(scores),
             *(_seen_in_words(name, split) for name, split in seen.items()),
         ),
         ESTIMATOR,
@@ -229,6 +231,25 @@ def _undefined(scores: Sequence[ScoreRow]) -> Iterator[str]:
         yield (
             f"{target}: no SRCC of {', '.join(names)}: each split tests fewer than {FEWEST_PAIRS} pairs, "
             "or pairs that are all equal."
+        )
+
+
+def _not_fitted(scores: Sequence[ScoreRow]) -> Iterator[str]:
+    """Say which metrics have too few pairs for the logistic, all or some; once for equal words."""
+    ranked: dict[Target, list[ScoreRow]] = {}
+    for row in scores:
+        if row.by == "all" and row.splits:
+            ranked.setdefault(row.target, []).append(row)
+    targets: dict[str, list[Target]] = {}
+    for target, rows in ranked.items():
+        missing = [row.metric for row in rows if row.mean[Statistic.PLCC] is None]
+        if missing:
+            words = "" if len(missing) == len(rows) else f" of {', '.join(missing)}"
+            targets.setdefault(words, []).append(target)
+    for words, of_metrics in targets.items():
+        yield (
+            f"{', '.join(of_metrics)}: no PLCC and RMSE{words}: each split tests fewer than {FEWEST_FITTED} "
+            "pairs, on which the logistic would fit noise; PLCC raw is without it."
         )
 
 

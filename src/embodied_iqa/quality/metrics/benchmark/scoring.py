@@ -24,7 +24,7 @@ from embodied_iqa.quality.metrics.benchmark.benchmark_statistics import Statisti
 from embodied_iqa.quality.metrics.benchmark.bootstrap import compare, resampled_srcc
 from embodied_iqa.quality.metrics.benchmark.entries import Entry
 from embodied_iqa.quality.metrics.benchmark.folds import Fold
-from embodied_iqa.quality.metrics.benchmark.logistic import fit_logistic
+from embodied_iqa.quality.metrics.benchmark.logistic import FEWEST_FITTED, fit_logistic
 from embodied_iqa.quality.metrics.benchmark.targets import TargetScores, subsets_of
 
 Array = NDArray[np.float64]
@@ -66,9 +66,13 @@ def score_rows(
 
 
 def mapped_values(values: Array, scores: Array) -> Array:
-    """Return ``(N, M)`` the values after a logistic for each of M metrics; NaN without a fit."""
+    """Return ``(N, M)`` the values after a logistic for each of M metrics; NaN without a fit.
+
+    Fewer than `FEWEST_FITTED` rows with a value and a score are not fitted.
+    """
     mapped = np.full(values.shape, np.nan)
-    for column in range(values.shape[1]):
+    pairs = (np.isfinite(values) & np.isfinite(scores)[:, None]).sum(axis=0)
+    for column in np.flatnonzero(pairs >= FEWEST_FITTED):
         logistic = fit_logistic(values[:, column], scores)
         if logistic is not None:
             mapped[:, column] = logistic(values[:, column])
