@@ -10,12 +10,13 @@ from typing import Any
 
 from embodied_iqa.cli.output import console, next_command, print_json, printable, table_of
 from embodied_iqa.data.analysis.grid import Group
-from embodied_iqa.data.analysis.health import UNHARMED, GroupHealth, health
+from embodied_iqa.data.analysis.health import UNHARMED, ClassLoss, GroupHealth, health
 from embodied_iqa.data.analysis.loading import load_grid
 from embodied_iqa.data.analysis.noise_ceiling import Ceiling
 from embodied_iqa.data.database.store import open_database
 from embodied_iqa.data.database.unanswered import unanswered
 from embodied_iqa.imaging.distortions.catalogue import catalogue
+from embodied_iqa.pages.reports.kit.formatting import plural
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -45,8 +46,8 @@ def print_group(group: Group, health: GroupHealth) -> None:
     right = ("loss at level 5", "95 % interval", "part of all loss")
     classes = table_of("class", *right, right=right)
     for row in health.classes:
-        interval = f"{row.low:.2f} to {row.high:.2f}"
-        classes.add_row(row.name, f"{row.severe:.2f}", interval, f"{100 * row.share:.0f} %")
+        severe = f"{row.severe:.2f}" if isfinite(row.severe) else "-"
+        classes.add_row(row.name, severe, _interval(row), f"{100 * row.share:.0f} %")
     console().print(classes)
     views = table_of("view", "noise ceiling", "splits", right=("splits",))
     for view, ceiling in health.ceilings.items():
@@ -55,10 +56,20 @@ def print_group(group: Group, health: GroupHealth) -> None:
     console().print(views)
     others = [trend for trend in health.trends if not trend.falls]
     if others:
-        print("not shown to fall with the level (intervals overlap, or no pair at a level):")
+        print("not shown to fall with the level (intervals overlap, or no pair at a level);")
+        print("mean score at levels 1 to 5; - no pair:")
     for trend in others:
         means = ", ".join(f"{mean:.2f}" if isfinite(mean) else "-" for mean in trend.means)
         print(f"  {trend.distortion_id} ({means})")
+    if others and health.one_level_each:
+        print("each reference has one level of a distortion, so levels compare different images: ", end="")
+        print("build --levels all compares the same ones")
+
+
+def _interval(row: ClassLoss) -> str:
+    if isfinite(row.low) and isfinite(row.high):
+        return f"{row.low:.2f} to {row.high:.2f}"
+    return f"no interval: {plural(row.references, 'reference')}"
 
 
 def _undefined(ceiling: Ceiling) -> str:

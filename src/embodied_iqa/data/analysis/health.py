@@ -33,9 +33,10 @@ class ClassLoss:
     Attributes:
         name: Of the class.
         severe: Mean loss at the highest level, in [0, 5]; NaN without pairs.
-        low: Lower end of its 95 % interval.
+        low: Lower end of its 95 % interval; NaN for fewer than two references.
         high: Upper end.
         share: Part of all loss, in [0, 1].
+        references: Number of references with a pair at the highest level.
     """
 
     name: str
@@ -43,6 +44,7 @@ class ClassLoss:
     low: float
     high: float
     share: float
+    references: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,17 +72,24 @@ class GroupHealth:
         classes: By class.
         trends: By distortion.
         ceilings: Noise ceiling by view; undefined for fewer than two subjects.
+        most_levels: Largest number of levels that one reference has of one distortion.
     """
 
     unharmed: float
     classes: tuple[ClassLoss, ...]
     trends: tuple[Trend, ...]
     ceilings: Mapping[str, Ceiling]
+    most_levels: int
 
     @property
     def falling(self) -> int:
         """Number of distortions whose scores fall with the level."""
         return sum(trend.falls for trend in self.trends)
+
+    @property
+    def one_level_each(self) -> bool:
+        """Whether no reference has a distortion at two levels, so that levels compare different images."""
+        return self.most_levels <= 1
 
 
 def health(grid: ScoreGrid, class_of: Mapping[str, str], *, seed: int = 0) -> dict[Group, GroupHealth]:
@@ -109,7 +118,14 @@ def _group_health(
         _class_losses(TASKS_OF_SCALE - opinion, pairs, class_of, references),
         _trends(opinion, pairs, references),
         {view: noise_ceiling(scores.total[views == view], seed=seed) for view in np.unique(views).tolist()},
+        _most_levels(pairs),
     )
+
+
+def _most_levels(pairs: PairTable) -> int:
+    series = np.stack([pairs.reference_ids, pairs.distortion_ids], axis=1)
+    counts = np.unique(series, axis=0, return_counts=True)[1]
+    return int(counts.max(initial=0))
 
 
 def _class_losses(
@@ -119,7 +135,7 @@ def _class_losses(
     classes, index = np.unique(names, return_inverse=True)
     severe = np.where(pairs.levels == LEVELS[-1], index.reshape(-1), -1)
     found = cell_means(loss, severe.astype(np.int64), len(classes), references)
-    whole = np.nansum(loss)
+    whole, scored = np.nansum(loss), np.isfinite(loss)
     return tuple(
         ClassLoss(
             str(name),
@@ -127,6 +143,7 @@ def _class_losses(
             float(found.low[number]),
             float(found.high[number]),
             float(np.nansum(loss[names == name]) / whole) if whole > 0 else 0.0,
+            len(np.unique(references.index[scored & (severe == number)])),
         )
         for number, name in enumerate(classes)
     )

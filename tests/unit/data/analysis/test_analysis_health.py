@@ -18,6 +18,10 @@ from embodied_iqa.data.analysis.health import UNHARMED, GroupHealth, health
 from embodied_iqa.data.analysis.loading import load_grid
 from embodied_iqa.imaging.distortions.catalogue import catalogue
 
+ONE_LEVEL = (
+    "each reference has one level of a distortion, so levels compare different images: "
+    "build --levels all compares the same ones"
+)
 CLASSES = {name: "even" if int(name) % 2 == 0 else "odd" for name in DISTORTIONS}
 
 
@@ -88,5 +92,21 @@ def test_a_level_without_pairs_is_a_dash_and_nothing_is_said_not_to_fall(
     total[(pairs.distortion_ids == "05") & (pairs.levels == 2)] = np.nan
     print_group(Group.DECISION, _health(pairs, total))
     said = capsys.readouterr().out
-    heading = "not shown to fall with the level (intervals overlap, or no pair at a level):"
-    assert said.endswith(f"{heading}\n  05 (4.60, -, 3.80, 3.40, 3.00)\n")
+    heading = "not shown to fall with the level (intervals overlap, or no pair at a level);\n"
+    heading += "mean score at levels 1 to 5; - no pair:"
+    assert said.endswith(f"{heading}\n  05 (4.60, -, 3.80, 3.40, 3.00)\n{ONE_LEVEL}\n")
+
+
+def test_a_class_without_an_interval_says_why(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    pairs = _pairs()
+    total = np.where(pairs.levels == 5, np.nan, 5.0 - 0.4 * pairs.levels)[:, None].repeat(2, axis=1)
+    odd = np.array([CLASSES[name] == "odd" for name in pairs.distortion_ids])
+    total[odd & (pairs.reference_ids == pairs.reference_ids[pairs.levels == 5][0])] = 1.0
+    print_group(Group.DECISION, _health(pairs, total))
+    said = capsys.readouterr().out
+    assert "nan" not in said
+    assert "no interval: 1 reference" in said
+    assert "no interval: 0 references" in said
+    assert said.endswith(f"{ONE_LEVEL}\n")
