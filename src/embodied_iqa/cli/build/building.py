@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 
 from embodied_iqa.base.errors import UsageError
@@ -17,7 +18,7 @@ from embodied_iqa.cli.build.summary import (
     summary_tree,
 )
 from embodied_iqa.cli.node_options import overrides_of
-from embodied_iqa.cli.output import own_command, print_json, printable
+from embodied_iqa.cli.output import own_command, print_json, print_note, printable
 from embodied_iqa.cli.plan_options import engine_of, read_plan
 from embodied_iqa.cli.stored_options import (
     refuse_half_a_state,
@@ -27,6 +28,7 @@ from embodied_iqa.cli.stored_options import (
 )
 from embodied_iqa.data.database.building.build_options import BuildOptions, BuildPlan
 from embodied_iqa.data.database.building.builder import build
+from embodied_iqa.data.database.building.own_views import UnscoredViews
 from embodied_iqa.data.database.sources.candidate import ReferenceSource
 from embodied_iqa.data.database.sources.framed import FramesSource
 from embodied_iqa.data.database.sources.libero import LiberoSource
@@ -63,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
     left_out = () if path is None else depth_topics_of(open_frames(path))
     notes = plan.source.notes() if isinstance(plan.source, RecordingSource) else ()
     with ProgressBars(transient=False) as bars:
-        summary = build(arguments.out, plan, options, BuildProgress(bars))
+        summary = build(arguments.out, plan, options, BuildProgress(bars), _views_printer(bars, plan.source))
     against = None if actions is None else _against_actions(arguments.out, actions)
     if arguments.json:
         tree = summary_tree(arguments.out, summary) | {"left_out": left_out, "notes": notes}
@@ -77,6 +79,18 @@ def run(arguments: argparse.Namespace) -> int:
         print_against(against or {})
         next_report(DatabaseStore(arguments.out))
     return 0
+
+
+def _views_printer(bars: ProgressBars, source: ReferenceSource) -> Callable[[UnscoredViews], None]:
+    """Return what prints which scores references will lack, and the option that changes it."""
+
+    def show(lacking: UnscoredViews) -> None:
+        chosen = isinstance(source, SimulationSource | LiberoSource) and lacking.left
+        remedy = f"--views {','.join(lacking.left)} makes only those it scores" if chosen else ""
+        with bars.paused():
+            print_note(f"{lacking}; {remedy or 'reports count answers there with --all-views'}")
+
+    return show
 
 
 def panel_of(text: str) -> tuple[SubjectReference, ...]:

@@ -54,9 +54,9 @@ def build_photos(
     plan = BuildPlan(
         references, FolderSource(tasks_file.parent, tasks_file, cell_cameras=True), seed=5, store=store
     )
-    panel = tuple(parse_reference(name) for name in subjects)
+    panel, note = tuple(parse_reference(name) for name in subjects), more.pop("note", None)
     options = BuildOptions(panel, engine=more.pop("engine", EngineOptions(workers=workers)), **more)
-    return build(out, plan, options)
+    return build(out, plan, options, note=note)
 
 
 def build_and_leave(out: str, tasks_file: str, references: int, kill_at: int, counted: str) -> None:

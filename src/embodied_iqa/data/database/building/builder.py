@@ -18,6 +18,7 @@ from embodied_iqa.base.jobs.plan import another_plan, require_same_plan
 from embodied_iqa.data.database.building.build_options import BuildOptions, BuildPlan, Step
 from embodied_iqa.data.database.building.build_subjects import load_member
 from embodied_iqa.data.database.building.finish import finish
+from embodied_iqa.data.database.building.own_views import UnscoredViews, unscored_views
 from embodied_iqa.data.database.building.step_annotate import AnnotateStep
 from embodied_iqa.data.database.building.step_distort import make_pairs
 from embodied_iqa.data.database.building.step_references import ReferenceStep
@@ -27,6 +28,7 @@ from embodied_iqa.data.database.database_folder import RECORD_FILE, is_database
 from embodied_iqa.data.database.edits import apply_edits
 from embodied_iqa.data.database.record import DatabaseRecord, RecordedSubject
 from embodied_iqa.data.database.store import DatabaseStore
+from embodied_iqa.imaging.images.frame import View
 
 _PLANNED: Final = {Step.REFERENCES, Step.TASKS, Step.DISTORT}
 """Steps that depend on the plan; the others use the existing tables, also in a merged database."""
@@ -88,7 +90,13 @@ class BuildSummary:
     record: DatabaseRecord
 
 
-def build(path: Path, plan: BuildPlan, options: BuildOptions, watcher: Watcher | None = None) -> BuildSummary:
+def build(
+    path: Path,
+    plan: BuildPlan,
+    options: BuildOptions,
+    watcher: Watcher | None = None,
+    note: Callable[[UnscoredViews], None] | None = None,
+) -> BuildSummary:
     """Build a database or continue one.
 
     Args:
@@ -96,6 +104,7 @@ def build(path: Path, plan: BuildPlan, options: BuildOptions, watcher: Watcher |
         plan: What its content depends on.
         options: How to build it, and which subjects to add.
         watcher: Observes the progress.
+        note: Called for scores that some references will lack, before images are distorted.
 
     Raises:
         UsageError: The database was built with another plan, or a step lacks the one before it.
@@ -107,17 +116,23 @@ def build(path: Path, plan: BuildPlan, options: BuildOptions, watcher: Watcher |
     if fresh and Step.REFERENCES not in options.steps:
         raise UsageError(f"{path} needs references first", expected=f"--steps with {Step.REFERENCES}")
     with folder.locked():
-        return _Builder(DatabaseStore(path), plan, options, watcher).run()
+        return _Builder(DatabaseStore(path), plan, options, watcher, note).run()
 
 
 class _Builder:
     def __init__(
-        self, store: DatabaseStore, plan: BuildPlan, options: BuildOptions, watcher: Watcher | None
+        self,
+        store: DatabaseStore,
+        plan: BuildPlan,
+        options: BuildOptions,
+        watcher: Watcher | None,
+        note: Callable[[UnscoredViews], None] | None,
     ) -> None:
         self._store = store
         self._plan = plan
         self._options = options
         self._watcher = watcher
+        self._note = note
         self._engine = Engine(options.engine)
         self._done: dict[Step, StepSummary] = {}
 
@@ -130,6 +145,8 @@ class _Builder:
                     self._done[step] = StepSummary()
                     self._check(step)
                     self._run_step(step)
+                if step is Step.REFERENCES:
+                    self._note_views()
         return BuildSummary(self._done, finish(self._store))
 
     def _begin(self) -> None:
@@ -159,6 +176,19 @@ class _Builder:
         self._store.write_record(
             replace(record, embodied_iqa=__version__, subjects=ordered, sha256=hashes, unfinished=command)
         )
+
+    def _note_views(self) -> None:
+        """Name the scores that references will lack, as soon as their views are known."""
+        built = replace(self._store, built=True)
+        if (
+            self._note is None
+            or Step.ANNOTATE not in self._options.steps
+            or "references" not in built.tables()
+        ):
+            return
+        views = map(View, built.references(["view"])["view"].to_pylist())
+        for one in unscored_views(views, self._store.record().subjects):
+            self._note(one)
 
     def _writes(self, name: str) -> bool:
         """Whether this build may write a table anew: not other subjects' answers, runs and verdicts."""
