@@ -56,17 +56,33 @@ from datasets import load_dataset
 
 pairs = load_dataset("this/folder", split="train")
 references = load_dataset("this/folder", "references", split="train")
-training = pairs.filter(lambda row: row["split_seed0"] == "train")
+training = pairs.filter(lambda split: split == "train", input_columns="split_seed0")  # decodes no image
 ```
 
-`<target>_mean` is the mean opinion over five tasks, 0 to 5, higher is better; null where no subject scored.
-The library names the whole table `train`; the splits for training metrics are the columns
-`split_seed0` to `split_seed9`, 8:2 by reference: `train`, and `val`, as pyiqa calls the fifth that is held
-out for the test."""
+| columns of `pairs` | meaning |
+|---|---|
+| `pair_id`, `reference_id` | this image and its reference, by which the configurations are joined |
+| `distortion_id`, `level` | type of distortion, two digits; 1 to 5, 5 is the strongest |
+| `view`, `person` | name of the camera; `first` where `wrist` is in it, else `third` |
+| `origin`, `source` | `real` or `simulation`; kind of source, only where it tells more than `origin` |
+| `main_object`, `background` | of the reference, empty where unknown |
+| `<target>_mean` | mean opinion over five tasks, 0 to 5, higher is better; null where no subject scored |
+| `<target>_z_scored` | mean of the subjects' scores, each standardised over the pairs of its subject |
+| `<target>_std`, `<target>_subjects` | standard deviation over the subjects, and their number |
+| `refused_mean`, `refusal_loss_mean`, `wrong_motion_loss_mean` | losses of decisions, lower is better |
+| `cognition_third`, `decision_third` | `mild`, `medium` or `severe`: the third of all scores of the kind |
+| `split_seed0` to `split_seed9` | splits for training metrics, 8:2 by reference: `train` and `val` |
+
+Targets are `cognition` with `precision`, `recall` and `semantics`, and `decision` with `position`, `rotation`
+and `state`; `wrong_motion` is 5 minus what was lost by motions that end elsewhere, `refusal` 5 minus the
+number of tasks in which the policy saw no target and moved nothing. The library names the whole table
+`train`. `val` is the fifth that is held out for the test, as pyiqa calls it."""
 _SOFTWARE: Final = "embodied_iqa: image quality for embodied agents"
 _OF_SIMULATED: Final = "Simulated images have plain surfaces and few kinds of objects."
 _OF_PHOTOGRAPHS: Final = (
-    "Photographs may show what their authors did not mean to publish: look through them first."
+    "Photographs may show what their authors did not mean to publish: look through them first.\n"
+    "Where no task file says otherwise, they count as `origin` real, and as of the view that the build\n"
+    "was given, `top` by default; `person` follows from its name."
 )
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from pathlib import Path
 
 import cv2
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import yaml
 
@@ -101,7 +103,13 @@ def test_hugging_face_datasets_loads_the_folder_offline(
         np.testing.assert_array_equal(
             np.asarray(row["image"]), read_image(store.path / rows.loc[row["pair_id"], "image"])
         )
-    assert len(pairs.filter(lambda row: row["split_seed0"] == "train")) == 4 * 30
+    card = (out / "README.md").read_text(encoding="utf-8")
+    example = card.partition("```python\n")[2].partition("```")[0].replace("this/folder", str(out))
+    made: dict[str, datasets.Dataset] = {}
+    with monkeypatch.context() as patch:
+        patch.setattr(datasets.Image, "decode_example", _refused)
+        exec(example.replace('split="train"', f'split="train", cache_dir={cache!r}'), made)
+    assert len(made["training"]) == 4 * 30
     for name, table in (
         ("references", store.references()),
         ("tasks", store.tasks()),
@@ -109,6 +117,26 @@ def test_hugging_face_datasets_loads_the_folder_offline(
     ):
         assert len(datasets.load_dataset(str(out), name, split="train", cache_dir=cache)) == table.num_rows
     assert datasets.get_dataset_config_names(str(out)) == ["pairs", "references", "tasks", "scores"]
+
+
+def _refused(*_: object, **__: object) -> None:
+    raise AssertionError("an image is decoded")
+
+
+def test_the_card_explains_every_column_of_a_pair(store: DatabaseStore, tmp_path: Path) -> None:
+    assert main(["export", str(store.path), "--format", "hf", "--out", str(tmp_path / "out")]) == 0
+    card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+    (file,) = (tmp_path / "out" / "pairs").glob("*.parquet")
+    targets = re.compile(
+        r"^(cognition|precision|recall|semantics|decision|position|rotation|state|wrong_motion|refusal)_"
+    )
+    names = [re.sub(r"^split_seed[1-8]$", "split_seed9", name) for name in pq.read_schema(file).names]
+    unknown = [
+        name
+        for name in names
+        if f"`{name}`" not in card and f"`{targets.sub('<target>_', name)}`" not in card
+    ]
+    assert unknown == []
 
 
 def test_the_card_of_photographs_counts_scores_and_names_the_software(tmp_path: Path) -> None:
@@ -128,6 +156,7 @@ def test_the_card_of_photographs_counts_scores_and_names_the_software(tmp_path: 
     assert "\n\nDecision: no scores.\n" in card
     assert "Cognition: no scores" not in card
     assert "Photographs may show" in card
+    assert "they count as `origin` real, and as of the view that the build" in card
     assert "plain surfaces" not in card
     citation = yaml.safe_load(((source_checkout() or Path()) / "CITATION.cff").read_text(encoding="utf-8"))
     assert f"*{citation['title']}*, version {citation['version']}" in card
