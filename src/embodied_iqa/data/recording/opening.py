@@ -10,6 +10,7 @@ import tempfile
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Final
 from weakref import WeakSet
@@ -48,6 +49,10 @@ _METADATA: Final = "metadata.yaml"
 _RECOVERED: Final = ".recovered.mcap"
 """End of the name of what `embodied-iqa recover` writes."""
 _SQLITE: Final = b"SQLite format 3\0"
+_NAMED: Final = 5
+"""Recordings that are named where a folder of several was given."""
+_DEEPEST: Final = 2
+"""Levels of folders in which these are looked for: runs, and their tasks."""
 _UNPACKING: Final = threading.Lock()
 _UNPACKED: Final[dict[tuple[int, ...], WeakSet[BinaryIO]]] = {}
 """Unpacked files that readers have open, by what identifies the packed one."""
@@ -73,7 +78,9 @@ def recording_files(path: Path) -> tuple[Path, ...]:
         raise RecordingReadError(path, f"lacks a file that {_METADATA} names", expected=", ".join(missing))
     if not files:
         expected = "a recording (.mcap, .db3), or a folder with one"
-        raise RecordingReadError(path, "is a folder", expected=expected, available=["none"])
+        below = list(islice(_folders_below(path), _NAMED + 1))
+        available = [*below[:_NAMED], "more"] if len(below) > _NAMED else below or ["none"]
+        raise RecordingReadError(path, "is a folder", expected=expected, available=available)
     endings = {Path(name).suffix for name in files}
     parts = {f"{path.resolve().name}_{number}{end}" for number in range(len(files)) for end in endings}
     if len(files) > 1 and not listed and files.keys() != parts:
@@ -81,6 +88,21 @@ def recording_files(path: Path) -> tuple[Path, ...]:
         expected = f"one of them, or {_METADATA} of ros2 bag"
         raise RecordingReadError(path, fault, expected=expected, available=list(present))
     return tuple(files.values())
+
+
+def _folders_below(path: Path, depth: int = _DEEPEST) -> Iterator[str]:
+    """Yield the folders of recordings in a folder, such as one of runs, with the path for a command."""
+    try:
+        items = sorted(path.iterdir())
+    except OSError:  # one that others may not read
+        return
+    for folder in (item for item in items if item.is_dir() and not item.is_symlink()):
+        with suppress(OSError):
+            if any(file.name.endswith(RECORDING_SUFFIXES) for file in folder.iterdir()):
+                yield str(folder)
+                continue
+        if depth > 1:
+            yield from _folders_below(folder, depth - 1)
 
 
 def _plain_names(names: Iterable[str]) -> list[str]:

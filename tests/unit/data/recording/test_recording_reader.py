@@ -152,6 +152,22 @@ def test_missing_file_and_folder(tmp_path: Path) -> None:
         TrialReader(tmp_path)
 
 
+def test_a_folder_of_runs_names_the_recordings_below_it(tmp_path: Path) -> None:
+    for number in range(3):
+        for task in ("press", "open"):
+            folder = tmp_path / f"run-{number}" / task
+            folder.mkdir(parents=True)
+            (folder / "trial.mcap").touch()
+    below = f"available: {tmp_path}/run-0/open, {tmp_path}/run-0/press, {tmp_path}/run-1/open,"
+    with pytest.raises(RecordingReadError, match=f"is a folder; .*{below}") as raised:
+        TrialReader(tmp_path)
+    assert str(raised.value).endswith(f"{tmp_path}/run-2/open, more")
+    with pytest.raises(
+        RecordingReadError, match=f"available: {tmp_path}/run-2/open, {tmp_path}/run-2/press$"
+    ):
+        TrialReader(tmp_path / "run-2")
+
+
 def test_cut_anywhere_is_told(path: Path, tmp_path: Path) -> None:
     content = path.read_bytes()
     cut = tmp_path / "cut.mcap"
