@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import queue
 import re
 import shlex
 import sys
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Final
 from urllib.parse import urlsplit
@@ -26,6 +28,7 @@ from embodied_iqa.quality.gate.calibration_file import GateFile, load_gate_file
 from embodied_iqa.quality.gate.image_filters import compile_for
 from embodied_iqa.quality.gate.judgement import parse_judge
 from embodied_iqa.quality.gate.judges import make_judge, unfitted, unfitted_in_words
+from embodied_iqa.quality.gate.proxy.changes import ChangeLog
 from embodied_iqa.quality.gate.proxy.gated_policy import Answered, ProxyOptions, observation_rules
 from embodied_iqa.quality.gate.proxy.hold_answers import HoldKind, HoldOptions
 from embodied_iqa.quality.gate.proxy.live_view import GateLive
@@ -39,6 +42,10 @@ _OPENPI: Final = ("openpi", "openpi+wss")
 _OPENVLA: Final = ("openvla+http", "openvla+https")
 _FORMS: Final = "openpi://HOST:PORT, openpi+wss://HOST:PORT or openvla+http://HOST:PORT/act"
 _RECORD_MIB: Final = 256
+_MOST_LINES: Final = 100
+"""That wait for a terminal."""
+_FAREWELL_S: Final = 1.0
+"""For a terminal to take its last lines."""
 _LISTEN: Final = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<host>[^:\[\]]+)):(?P<port>\d{1,5})")
 
 
@@ -68,11 +75,54 @@ def proxy(arguments: argparse.Namespace) -> int:
         if not arguments.json:
             print(f"waiting for {arguments.policy}", file=sys.stderr, flush=True)
         place, metadata = place.reached(arguments.wait)
-        if isinstance(place, PolicyPlace):
-            GateProxy(watched, place, serving).run(ready)
-        else:
-            OpenVlaProxy(watched, place, serving).run(ready)
+        with _told(watched) as told:
+            if isinstance(place, PolicyPlace):
+                GateProxy(told, place, serving).run(ready)
+            else:
+                OpenVlaProxy(told, place, serving).run(ready)
     return 0
+
+
+class _Terminal:
+    """Writes lines to stderr in a thread of its own: a terminal that is stopped (Ctrl+S) stops no client."""
+
+    def __init__(self) -> None:
+        self._lines: queue.Queue[str | None] = queue.Queue(_MOST_LINES)
+        self._thread = threading.Thread(target=self._work, name="terminal", daemon=True)
+        self._thread.start()
+
+    def say(self, line: str) -> None:
+        """Write a line soon, unless too many wait."""
+        with suppress(queue.Full):
+            self._lines.put_nowait(line)
+
+    def close(self) -> None:
+        """Write what waits, if the terminal takes it."""
+        with suppress(queue.Full):
+            self._lines.put_nowait(None)
+            self._thread.join(_FAREWELL_S)
+
+    def _work(self) -> None:
+        while (line := self._lines.get()) is not None:
+            with suppress(OSError, ValueError):  # nobody reads it
+                print(line, file=sys.stderr, flush=True)
+
+
+@contextmanager
+def _told(setting: GateSetting) -> Iterator[GateSetting]:
+    """Give the setting whose changes are said on stderr in the block, and the counts after it."""
+    terminal = _Terminal()
+    log = ChangeLog(terminal.say)
+
+    def watch(answered: Answered) -> None:
+        setting.witness(answered)
+        log.look(answered)
+
+    try:
+        yield replace(setting, witness=watch, attend=log.attend)
+    finally:
+        terminal.say(log.summary())
+        terminal.close()
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import base64
 import http.client
 import json
 import weakref
+from dataclasses import replace
 from typing import Any
 
 import cv2
@@ -91,6 +92,22 @@ def test_a_page_of_another_site_sees_nothing(listening: Any) -> None:
             link.request("GET", LIVE_PATH, headers=headers)
             assert link.getresponse().status == status
             link.close()
+
+
+@pytest.mark.parametrize("listening", [proxying, openvla_proxying])
+def test_it_is_json_and_leaves_the_images_out_on_request(listening: Any) -> None:
+    made, live = setting(), GateLive(ManualClock())
+    live.look(answered(0.2, image=scene_image(1)))
+    with listening(replace(made, live=live.snapshot), 9) as port:
+        for query, is_shown in (("", True), ("?images=1", True), ("?images=0", False)):
+            link = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
+            link.request("GET", LIVE_PATH + query)
+            answer = link.getresponse()
+            assert answer.headers.get_all("Content-Type") == ["application/json"]
+            top = json.loads(answer.read())["cameras"]["top"]
+            link.close()
+            assert (top["image"] is not None) == is_shown
+            assert top["points"] == [[0.0, "PASS", 0.2]]
 
 
 @pytest.mark.parametrize("listening", [proxying, openvla_proxying])

@@ -341,9 +341,16 @@ def test_the_command_serves_until_it_is_interrupted(tmp_path: Path):
             client = WebsocketClientPolicy("127.0.0.1", told["port"])
             seen = {**observation(), WRIST: scene_image(5)[::-1, ::-1]}
             assert client.infer(seen)[GATE]["verdict"] == "PASS"
+            with pytest.raises(RuntimeError, match="the gate holds"):
+                client.infer({**seen, KEY: covered(scene_image(100))})
             program.process.send_signal(signal.SIGINT)
             assert program.wait(PATIENCE_S) == 0
-            assert not program.stderr
+            assert not program.process.stdout.read(), "nothing but the JSON of the start"
+            came, hold, left, counts = program.stderr.splitlines()
+            assert came.startswith("client 127.0.0.1:")
+            assert ": hold: top: " in hold
+            assert left.endswith(" left")
+            assert counts == "answered 2, held 1 (top 1)"
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,7 @@ class HttpQuestion:
     Attributes:
         method: POST or GET.
         path: Path.
+        query: What follows the path after a question mark; may be empty.
         headers: By lower-case name.
         body: Content.
         address: Of the client.
@@ -44,6 +45,7 @@ class HttpQuestion:
 
     method: str
     path: str
+    query: str
     headers: Mapping[str, str]
     body: bytes
     address: str
@@ -178,13 +180,14 @@ class HttpListener:
         self._clients.asked(link)
 
     async def _question(self, link: _Link, request: h11.Request) -> HttpQuestion:
-        method, path = request.method.decode("latin-1"), request.target.decode("latin-1").partition("?")[0]
+        method = request.method.decode("latin-1")
+        path, _, query = request.target.decode("latin-1").partition("?")
         if method not in {"GET", "POST"}:
             raise _RefusedError(HTTPStatus.METHOD_NOT_ALLOWED, "a question is a POST")
         async with asyncio.timeout(_BODY_S):
             body = await link.body(self._options.most_bytes)
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in request.headers}
-        return HttpQuestion(method, path, headers, body, link.address)
+        return HttpQuestion(method, path, query, headers, body, link.address)
 
 
 def _values(request: h11.Request, name: bytes) -> list[str]:

@@ -79,7 +79,7 @@ class Listener:
         options: Where, and the limits.
         converse: Talks with a client that was admitted; ends when the client leaves.
         is_healthy: Whether questions are answered, for the health check.
-        pages: Texts that clients with the token may GET, by path; made in a thread.
+        pages: JSON that clients with the token may GET, by path; made of the address's query, in a thread.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Listener:
         options: ServingOptions,
         converse: Callable[[ServerConnection], Coroutine[Any, Any, None]],
         is_healthy: Callable[[], bool],
-        pages: Mapping[str, Callable[[], str]] | None = None,
+        pages: Mapping[str, Callable[[str], str]] | None = None,
     ) -> None:
         self._options = options
         self._converse = converse
@@ -147,11 +147,15 @@ class Listener:
         shown = request.headers.get_all("Authorization")
         if self._options.token and not is_known(shown, self._options.token):
             return connection.respond(http.HTTPStatus.UNAUTHORIZED, "a token is needed\n")
-        if request.path in self._pages:
+        path, _, query = request.path.partition("?")
+        if path in self._pages:
             hosts, origins = request.headers.get_all("Host"), request.headers.get_all("Origin")
             if is_foreign(hosts, origins, self._options):
                 return connection.respond(http.HTTPStatus.FORBIDDEN, "not for pages of other sites\n")
-            return connection.respond(http.HTTPStatus.OK, await asyncio.to_thread(self._pages[request.path]))
+            page = connection.respond(http.HTTPStatus.OK, await asyncio.to_thread(self._pages[path], query))
+            del page.headers["Content-Type"]
+            page.headers["Content-Type"] = "application/json"
+            return page
         address = str(connection.remote_address[0])
         admitted, displaced = self._clients.admit(connection, address, monotonic())
         if not admitted:

@@ -144,11 +144,20 @@ class Answered:
         judged: The verdicts.
         report: The gate's part of the answer.
         took_ms: From the observation to its answer, the time of the policy included [ms].
+        client: Whose observation it is.
+        failure: Why there is no answer, other than a hold; else empty.
     """
 
     judged: tuple[Judged, ...]
     report: Mapping[str, Any]
     took_ms: float
+    client: str = ""
+    failure: str = ""
+
+    @property
+    def stopped(self) -> tuple[str, ...]:
+        """Cameras whose image does not pass, also in shadow; the observation as such counts as one."""
+        return tuple(str(one.view or "observation") for one in self.judged if one.verdict is not Verdict.PASS)
 
 
 Witness: TypeAlias = Callable[[Answered], None]
@@ -168,6 +177,7 @@ class GatedPolicy:
         policy: Answers an observation.
         clock: Stamps the observations: clients send no stamps.
         witness: Looks on.
+        client: Name of the client, for those who look on.
     """
 
     def __init__(
@@ -177,12 +187,15 @@ class GatedPolicy:
         policy: Policy,
         clock: Clock = MONOTONIC,
         witness: Witness = unwatched,
+        *,
+        client: str = "",
     ) -> None:
         self._gate = gate
         self._options = options
         self._policy = policy
         self._clock = clock
         self._witness = witness
+        self._client = client
         self._stamp_ns = 0
         self._shape: tuple[int, int] | None = None
         self._last: Released | None = None
@@ -199,17 +212,21 @@ class GatedPolicy:
         self._stamp_ns = max(began_ns, self._stamp_ns + 1)
         values, judged = self._judge(observation)
         report = self._report(judged, judging_ms=self._since_ms(began_ns))
+        failure = ""
         try:
             return {**self._answer(observation, values, judged), GATE: report}
         except HeldError as error:
             report["answer"] = str(HoldKind.ERROR)
             error.report = report
+            failure = first_line(error) if _passes(judged) else ""
             raise
-        except BaseException:
+        except BaseException as error:
             report["answer"] = None  # of the policy, which failed
+            failure = first_line(error)
             raise
         finally:
-            self._witness(Answered(tuple(judged), report, self._since_ms(began_ns)))
+            took_ms = self._since_ms(began_ns)
+            self._witness(Answered(tuple(judged), report, took_ms, self._client, failure))
 
     def _since_ms(self, began_ns: int) -> float:
         return (self._clock.now_ns() - began_ns) / MILLISECOND_NS

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
+from urllib.parse import parse_qs
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,24 +70,25 @@ class GateLive:
                 self._moments.append(_Moment(self._clock.now_ns(), seen))
             self._images |= images
 
-    def snapshot(self) -> dict[str, Any]:
+    def snapshot(self, images: bool = True) -> dict[str, Any]:  # noqa: FBT001, FBT002 - that of `GateSetting`
         """Return plain values: ``answered``, ``gate`` (the newest report), ``age_s`` and ``cameras``.
 
         A camera has ``image``, a PNG as data URL, and ``points``: age [s], verdict and predicted value of
-        each judgement of the last minute, the oldest first; null where nothing is predicted.
+        each judgement of the last minute, the oldest first; null where nothing is predicted. Without
+        images, ``image`` is null, too.
         """
         with self._lock:
-            now_ns, count, images = self._clock.now_ns(), self._count, dict(self._images)
+            now_ns, count, shown = self._clock.now_ns(), self._count, dict(self._images)
             moments = [one for one in self._moments if now_ns - one.at_ns <= SHOWN_S * SECOND_NS]
             newest, newest_ns = self._newest, self._moments[-1].at_ns if self._moments else None
-        views = dict.fromkeys([*map(str, images), *(name for one in moments for name in one.views)])
+        views = dict.fromkeys([*map(str, shown), *(name for one in moments for name in one.views)])
         return {
             "answered": count,
             "gate": newest,
             "age_s": None if newest_ns is None else (now_ns - newest_ns) / SECOND_NS,
             "cameras": {
                 name: {
-                    "image": png_url(images[View(name)]) if View(name) in images else None,
+                    "image": png_url(shown[View(name)]) if images and View(name) in shown else None,
                     "points": [
                         [(now_ns - one.at_ns) / SECOND_NS, *one.views[name]]
                         for one in moments
@@ -96,6 +98,11 @@ class GateLive:
                 for name in views
             },
         }
+
+
+def shows_images(query: str) -> bool:
+    """Return whether the images are wanted: the query of the address is not ``images=0``."""
+    return parse_qs(query).get("images") != ["0"]
 
 
 def png_url(rgb: NDArray[np.uint8]) -> str:

@@ -23,7 +23,7 @@ from embodied_iqa.models.subjects.wire.policy_client import WireLimits
 from embodied_iqa.models.subjects.wire.sockets import Address
 from embodied_iqa.quality.gate.proxy.gated_policy import GATE
 from embodied_iqa.quality.gate.proxy.hold_answers import HeldError
-from embodied_iqa.quality.gate.proxy.live_view import LIVE_PATH
+from embodied_iqa.quality.gate.proxy.live_view import LIVE_PATH, shows_images
 from embodied_iqa.quality.gate.proxy.openvla_form import AnswerForm, QuestionError, header_of, observation_of
 from embodied_iqa.quality.gate.proxy.proxy_server import GateSetting
 
@@ -70,10 +70,12 @@ class OpenVlaPlace:
 class _Session:
     """The gated policy of one client; it decodes, judges, asks and encodes in a thread of its own."""
 
-    def __init__(self, setting: GateSetting, policy: OpenVlaClient, options: ServingOptions) -> None:
+    def __init__(
+        self, setting: GateSetting, policy: OpenVlaClient, options: ServingOptions, client: str
+    ) -> None:
         self._form = AnswerForm()
         self._most_bytes = options.most_bytes
-        self._gated = setting.gated(lambda seen: self._form.actions(policy.ask(seen)))
+        self._gated = setting.gated(lambda seen: self._form.actions(policy.ask(seen)), client)
         self.queue: InferenceQueue[bytes, HttpReply] = InferenceQueue(
             "gate proxy", self._answers, limit=options.most_waiting
         )
@@ -134,7 +136,8 @@ class OpenVlaProxy(StoppableServer):
         if question.method == "GET" and question.path == GATE_PATH:
             return HttpReply(HTTPStatus.OK, {GATE: self._setting.metadata})
         if question.method == "GET" and question.path == LIVE_PATH:
-            return HttpReply(HTTPStatus.OK, await asyncio.to_thread(self._setting.live))
+            images = shows_images(question.query)
+            return HttpReply(HTTPStatus.OK, await asyncio.to_thread(self._setting.live, images))
         if question.path != self._place.path:
             return HttpReply(HTTPStatus.NOT_FOUND, f"questions go to {self._place.path}")
         if question.method != "POST":
@@ -159,9 +162,12 @@ class OpenVlaProxy(StoppableServer):
             admitted, displaced = self._clients.admit(client, client[0], monotonic())
             if displaced is not None:
                 self._sessions.pop(displaced).queue.close(0.0)
+                self._setting.attend(_words_of(displaced), is_here=False)
             if not admitted:
                 return None
-            self._sessions[client] = _Session(self._setting, self._policy, self._options)
+            name = _words_of(client)
+            self._setting.attend(name, is_here=True)
+            self._sessions[client] = _Session(self._setting, self._policy, self._options, name)
         return self._sessions[client]
 
     def _reply(self, outcome: Outcome[HttpReply]) -> HttpReply:
@@ -172,6 +178,11 @@ class OpenVlaProxy(StoppableServer):
         if outcome.kind is OutcomeKind.FAILED:
             return HttpReply(HTTPStatus.INTERNAL_SERVER_ERROR, one_line(outcome.reason))
         return HttpReply(HTTPStatus.GATEWAY_TIMEOUT, one_line(outcome.reason))
+
+
+def _words_of(client: tuple[str, str]) -> str:
+    address, name = client
+    return f"{address} {one_line(name)}" if name else address
 
 
 def _failed(

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, closing
 from dataclasses import dataclass, replace
-from typing import Any, Final, Self
+from typing import Any, Final, Protocol, Self
 
 from websockets.asyncio.server import ServerConnection
 from websockets.frames import CloseCode
@@ -30,7 +30,7 @@ from embodied_iqa.quality.gate.proxy.gated_policy import (
     Witness,
     unwatched,
 )
-from embodied_iqa.quality.gate.proxy.live_view import LIVE_PATH
+from embodied_iqa.quality.gate.proxy.live_view import LIVE_PATH, shows_images
 
 _LONGEST_REASON: Final = 100
 """A websocket is closed with at most 123 bytes of text."""
@@ -76,6 +76,17 @@ class PolicyPlace:
         return replace(self, greeting=client.greeting), metadata
 
 
+def unattended(_client: str, *, is_here: bool) -> None:
+    """Note nothing."""
+
+
+class Attendance(Protocol):
+    """Is told who came and who left."""
+
+    def __call__(self, client: str, /, *, is_here: bool) -> None:
+        """Note that a client came or left."""
+
+
 @dataclass(frozen=True, slots=True)
 class GateSetting:
     """The gate of each client.
@@ -85,7 +96,8 @@ class GateSetting:
         rules: Rules of the gate.
         options: What is judged, and what happens on a hold.
         witness: Looks on.
-        live: What the proxy shows of itself at `LIVE_PATH`.
+        live: What the proxy shows of itself at `LIVE_PATH`, with images or without.
+        attend: Is told who came and who left.
         unfitted: Cameras with their sizes that the judge was not fitted for: statistics judge them.
     """
 
@@ -93,12 +105,14 @@ class GateSetting:
     rules: GateOptions
     options: ProxyOptions
     witness: Witness = unwatched
-    live: Callable[[], dict[str, Any]] = dict
+    live: Callable[[bool], dict[str, Any]] = lambda _images: {}
     unfitted: tuple[str, ...] = ()
+    attend: Attendance = unattended
 
-    def gated(self, policy: Policy) -> GatedPolicy:
-        """Return a policy behind a gate of its own."""
-        return GatedPolicy(Gatekeeper(self.judge, self.rules), self.options, policy, witness=self.witness)
+    def gated(self, policy: Policy, client: str) -> GatedPolicy:
+        """Return the policy of a client behind a gate of its own."""
+        gate = Gatekeeper(self.judge, self.rules)
+        return GatedPolicy(gate, self.options, policy, witness=self.witness, client=client)
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -121,8 +135,10 @@ class _Session:
 
     batches = False
 
-    def __init__(self, setting: GateSetting, policy: PolicyClient, metadata: Mapping[str, Any]) -> None:
-        self._gated = setting.gated(policy.infer)
+    def __init__(
+        self, setting: GateSetting, policy: PolicyClient, metadata: Mapping[str, Any], client: str
+    ) -> None:
+        self._gated = setting.gated(policy.infer, client)
         self._numbered = metadata.get("protocol") == OWN_PROTOCOL
         self.identity: dict[str, Any] = {}  # the policy's answer has its own
         self.metadata = {**metadata, GATE: setting.metadata}
@@ -156,7 +172,7 @@ class GateProxy(StoppableServer):
         self._place = place
         self._options = options
         self._greeting = place.greeting
-        pages = {LIVE_PATH: lambda: json.dumps(setting.live())}
+        pages = {LIVE_PATH: lambda query: json.dumps(setting.live(shows_images(query)))}
         self._listener = Listener(options, self._converse, lambda: True, pages)
 
     def listening(self) -> AbstractAsyncContextManager[int]:
@@ -164,6 +180,14 @@ class GateProxy(StoppableServer):
         return self._listener.listening()
 
     async def _converse(self, connection: ServerConnection) -> None:
+        client = str(Address(*connection.remote_address[:2]))
+        self._setting.attend(client, is_here=True)
+        try:
+            await self._serve_client(connection, client)
+        finally:
+            self._setting.attend(client, is_here=False)
+
+    async def _serve_client(self, connection: ServerConnection, client: str) -> None:
         connect_s = _AGAIN_S if self._greeting else None
         with closing(
             self._place.client(connect_s)
@@ -178,7 +202,7 @@ class GateProxy(StoppableServer):
                 metadata = policy.expect(self._greeting)  # its questions get the error
             if metadata is None:
                 return
-            session = _Session(self._setting, policy, metadata)
+            session = _Session(self._setting, policy, metadata, client)
             queue: SubjectQueue = InferenceQueue("gate proxy", session.answer, limit=1)
             try:
                 await Conversation(connection, session, queue, self._options).hold(self._listener)
