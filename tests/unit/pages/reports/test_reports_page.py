@@ -306,18 +306,37 @@ def test_a_decision_in_joints_says_by_how_many_degrees_each_turns(folder: Path) 
     assert facts["Joints turn by"] == ("\N{EM DASH}", "1.0, \N{MINUS SIGN}2.0, 0.0, 0.0, 0.0, 90.0°")
 
 
+@pytest.mark.parametrize(
+    ("turn_deg", "shown"),
+    [(0.0, "0°"), (0.05, "0.050°"), (0.06, "0.060°"), (3.21, "3.2°"), (45.4, "45°")],
+)
+def test_a_small_turn_has_the_digits_that_decide_whether_it_has_a_direction(
+    folder: Path, turn_deg: float, shown: str
+) -> None:
+    chunk = read_trial(folder / "trial.mcap").runs[0].chunks[0]
+    increments = np.zeros((1, 7))
+    increments[0, 5] = np.radians(turn_deg)
+    facts = decision_facts(Moment(5, "", replace(chunk, increments=increments), None))
+    assert {fact.name: fact.reference for fact in facts}["Turns by"] == shown
+
+
 def test_a_rotation_of_one_half_says_that_one_of_the_two_hardly_turns(folder: Path, tmp_path: Path) -> None:
     record = read_trial(folder / "trial.mcap")
     run = record.runs[1]
     raw, distorted = run.decisions()[0]
-    note = "rotation 0.50 (one of the two hardly turns)"
+    note = (
+        "rotation 0.50 (one of the two turns by less than 0.06°, which has no direction: this costs 0.17 of"
+    )
+    summary = "In 1 of the runs one of the two scored actions turns by less than 0.06°"
     for turn_rad, said in ((0.5, True), (0.0005, False)):
         increments = distorted.increments.copy()
         increments[0, 5] = turn_rad
         turned = replace(distorted, increments=increments)
         chunks = tuple(turned if chunk is distorted else chunk for chunk in run.chunks)
         changed = with_run(record, 1, chunks=chunks)
-        shown = words(article(page_of([reported(folder / "trial.mcap", changed)], tmp_path), 1))
+        page = page_of([reported(folder / "trial.mcap", changed)], tmp_path)
+        shown = words(article(page, 1))
         assert (note in shown) is said
-        assert ("hardly turns" in shown) is said
+        assert ("has no direction" in shown) is said
+        assert (summary in words(page)) is said
     assert not raw.increments[:, 3:6].any(), "the reference does not turn"

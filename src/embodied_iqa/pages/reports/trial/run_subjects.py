@@ -25,6 +25,9 @@ _STATUS: Final = {
     None: "failed",
 }
 
+_DIGITS: Final = {10.0: 0, 1.0: 1, 0.0005: 3}
+"""Digits of an angle from so many degrees."""
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -93,7 +96,7 @@ def _chunk_facts(chunk: ChunkRecord | None) -> dict[str, str]:
     shift = points_m[-1] - points_m[0]
     places = (f"{axis}\N{NO-BREAK SPACE}{number(1e3 * m, 0)}" for axis, m in zip("xyz", shift, strict=True))
     facts["Leads to"] = ", ".join(places) + "\N{NO-BREAK SPACE}mm"
-    facts["Turns by"] = number(_turn_deg(chunk), 0) + "°"
+    facts["Turns by"] = _degrees(_turn_deg(chunk))
     if chunk.q_rad is not None and chunk.joints_rad is not None and len(chunk.joints_rad):
         turns_deg = np.rad2deg(chunk.joints_rad[-1] - chunk.q_rad)
         facts["Joints turn by"] = (
@@ -102,6 +105,12 @@ def _chunk_facts(chunk: ChunkRecord | None) -> dict[str, str]:
     if len(chunk.increments):
         facts["Gripper after"] = f"{100 * chunk.increments[-1, 6]:.0f} % closed"
     return facts | {"Took": number(chunk.latency_ms, 0, "ms")}
+
+
+def _degrees(turn_deg: float) -> str:
+    """Return an angle; a small one with digits that show whether it has a direction in the score."""
+    digits = next((digits for least, digits in _DIGITS.items() if turn_deg >= least), 0)
+    return f"{number(turn_deg, digits)}°"
 
 
 def _turn_deg(chunk: ChunkRecord) -> float:

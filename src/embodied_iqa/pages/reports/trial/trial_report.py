@@ -70,6 +70,11 @@ class TrialPage(Page):
     pairs: tuple[GatePair, ...]
     context: RunContext
 
+    @property
+    def directionless(self) -> int:
+        """Runs in which one of the two scored actions turns too little for a direction."""
+        return sum(run.hardly_turns for task in self.tasks for run in task.runs)
+
 
 def report_of_folder(folder: Path, out: Path | None = None) -> Path:
     """Write the report of a run from its folder.
