@@ -17,6 +17,8 @@ INSTALL_ALL: Final = "pip install 'embodied_iqa[all]'"
 """Installs all of requirements/core.txt, with the wheel as in a checkout."""
 
 INSTALL_DATA: Final = "pip install 'embodied_iqa[data]'"
+INSTALL_OPENCV: Final = "pip install opencv-python-headless"
+"""Where nothing else of `INSTALL_DATA` is needed, which is 1.2 GB."""
 """Installs what reads images, recordings and databases, without the studio and the arm."""
 
 _MODULES: Final = """

@@ -220,7 +220,8 @@ assert main(["gate", "check", folder, *view, "--calibration", out]) == 1
     assert done.returncode == 0, done.stderr
     assert "24 pass" in done.stdout
     cut = f"left out: {str(tmp_path / 'corrupt.png')!r} is a truncated PNG file"
-    deep = f"left out: {str(tmp_path / 'six16.png')!r} has 16 bits a channel, which needs OpenCV: pip install"
+    opencv = "which needs OpenCV: pip install opencv-python-headless\n"
+    deep = f"left out: {str(tmp_path / 'six16.png')!r} has 16 bits a channel, {opencv}"
     assert (done.stderr.count(cut), done.stderr.count(deep)) == (2, 2)
     assert "anything but a folder" not in done.stderr
 

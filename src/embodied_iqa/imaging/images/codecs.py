@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError, MissingDependencyError, UsageError
 from embodied_iqa.base.files import IMAGE_PART_SUFFIX, refuse_pipe
-from embodied_iqa.base.lazy import INSTALL_DATA, Later, load
+from embodied_iqa.base.lazy import INSTALL_DATA, INSTALL_OPENCV, Later, load
 from embodied_iqa.imaging.images.exif import EXIF, jpeg_orientation, upright
 from embodied_iqa.imaging.images.header_size import (
     JPEG_START,
@@ -242,7 +242,7 @@ def _decode_without_opencv(data: bytes, name: str) -> NDArray[np.uint8]:
     elif form:
         unread = "has unclear EXIF data" if form == "JPEG" else f"is a {form} file"
     if pixels is None:
-        only = f"{unread}, which needs OpenCV: {INSTALL_DATA}"
+        only = f"{unread}, which needs OpenCV: {INSTALL_OPENCV}"
         raise InputError(f"{name} {only if unread and not damage else _damage(data, damage)}")
     return pixels
 

@@ -112,7 +112,7 @@ def test_a_file_that_is_no_image_is_named() -> None:
 def test_a_file_that_only_opencv_reads_is_named(data: bytes, words: str) -> None:
     with pytest.raises(InputError) as caught:
         decode_rgb(data, "it")
-    assert str(caught.value) == f"it {words}, which needs OpenCV: pip install 'embodied_iqa[data]'"
+    assert str(caught.value) == f"it {words}, which needs OpenCV: pip install opencv-python-headless"
 
 
 @pytest.mark.parametrize("keep", [0.3, 0.9])
