@@ -16,7 +16,7 @@ from embodied_iqa.base.files import write_text_whole
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.distortion_options import schedules_of
 from embodied_iqa.cli.node_options import overrides_of
-from embodied_iqa.cli.output import next_command, print_json
+from embodied_iqa.cli.output import next_command, print_json, print_note
 from embodied_iqa.cli.report import FRAMES_FILE
 from embodied_iqa.cli.rescore import given_frame_options
 from embodied_iqa.cli.results import print_scores
@@ -72,6 +72,7 @@ def rescore_frames(arguments: argparse.Namespace) -> int:
         raise UsageError("rescoring images writes a recording", expected="--out DIR")
     frames = _frames(arguments)
     plan = _plan(arguments, frames)
+    print_note(frames.note)
     with ExitStack() as opened:
         return _rescore(arguments, frames, plan, _panel(arguments, frames, plan, opened))
 

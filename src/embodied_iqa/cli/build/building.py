@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
     plan, options = _plan(arguments), _options(arguments)
     actions, path = _actions(arguments), arguments.from_bag
     left_out = () if path is None else depth_topics_of(open_frames(path))
-    notes = plan.source.notes() if isinstance(plan.source, RecordingSource) else ()
+    notes = plan.source.notes() if isinstance(plan.source, FolderSource | RecordingSource) else ()
     with ProgressBars(transient=False) as bars:
         summary = build(arguments.out, plan, options, BuildProgress(bars), _views_printer(bars, plan.source))
     against = None if actions is None else _against_actions(arguments.out, actions)

@@ -10,6 +10,7 @@ from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.progress import track
 from embodied_iqa.cli.metrics.references import References
 from embodied_iqa.cli.metrics.scores import Scored, print_all_scores
+from embodied_iqa.cli.output import print_note
 from embodied_iqa.data.database.clean_frames import open_clean
 from embodied_iqa.data.frames.cameras import topics_of
 from embodied_iqa.imaging.distortions.manifest import outputs_of
@@ -42,6 +43,7 @@ def score(arguments: argparse.Namespace) -> int:
         for metric in metrics:
             close_metric(metric)
     print_all_scores(found, as_json=arguments.json)
+    print_note(frames.note)
     return int(any(row.value is None for _, scored in found for row in scored))
 
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.units import SECOND_NS
-from embodied_iqa.imaging.images.codecs import image_files
+from embodied_iqa.imaging.images.codecs import FoundImages, find_images
 from embodied_iqa.imaging.images.frame import View, is_view
 from embodied_iqa.imaging.images.stored_images import StoredImage, UnreadableImage, chosen_topics
 
@@ -30,13 +30,19 @@ class FolderFrames:
     """
 
     kind = "images in"
-    note = ""
 
     def __init__(self, path: Path, tasks: Mapping[Path, str] | None = None) -> None:
         self.path, self._tasks = path, tasks or {}
         self._root = path if path.is_dir() else path.parent
-        self.files = image_files(path, recursive=True) if path.is_dir() else _single(path)
+        found = find_images(path, recursive=True) if path.is_dir() else FoundImages(path, _single(path), [])
+        self._found = found
+        self.files = found.files
         self.topics: Mapping[str, int] = Counter(map(self._topic, self.files))
+
+    @property
+    def note(self) -> str:
+        """Which images are left out, in words; empty for none."""
+        return self._found.note
 
     def views(self) -> dict[View, str]:
         """Return the folders that have the name of a camera."""
@@ -49,7 +55,12 @@ class FolderFrames:
     def leave_out(self, folder: Path) -> None:
         """Leave out the files in a folder, where it is below `path`."""
         if folder.resolve().is_relative_to(self._root.resolve()):
-            self.files = [file for file in self.files if not file.resolve().is_relative_to(folder.resolve())]
+            above = folder.resolve()
+            self.files, unread = (
+                [file for file in files if not file.resolve().is_relative_to(above)]
+                for files in (self.files, self._found.unread)
+            )
+            self._found = FoundImages(self._found.folder, self.files, unread)
             self.topics = Counter(map(self._topic, self.files))
 
     def count(self, topics: Sequence[str] = ()) -> int:

@@ -47,7 +47,7 @@ class CameraFrames:
             `cameras_of`.
 
     Attributes:
-        note: Which image topics or folders nobody chose, in words; empty where the user chose.
+        note: Which image topics or folders nobody chose, and what the source says of itself, in words.
         unreadable: Images that could not be read when they were last iterated, with the reasons.
 
     Raises:
@@ -59,7 +59,8 @@ class CameraFrames:
         self._frames = open_clean(source)
         self._cameras = cameras_of(self._frames, views, topics)
         is_chosen = bool(topics) or (bool(views) and "" not in self._frames.topics)
-        self.note = "" if is_chosen else topics_not_read(self._frames, self._cameras)
+        unchosen = "" if is_chosen else topics_not_read(self._frames, self._cameras)
+        self.note = "; ".join(filter(None, (unchosen, self._frames.note)))
         self.unreadable: list[UnreadableImage] = []
 
     @property

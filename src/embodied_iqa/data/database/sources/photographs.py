@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.data.database.schema import SourceKind
 from embodied_iqa.data.database.sources.candidate import Candidate, fingerprint_of, home_tool, short_id
-from embodied_iqa.imaging.images.codecs import image_files, read_image
+from embodied_iqa.imaging.images.codecs import find_images, read_image
 from embodied_iqa.imaging.images.frame import Frame, View, image_frame
 from embodied_iqa.world.scenes.viewpoints import viewpoint_of
 from embodied_iqa.world.simulation.renderer import intrinsics_of
@@ -30,6 +30,7 @@ class FolderSource:
             their cameras.
         task: The task of all images, where there is no file.
         images: Sorted by name.
+        unread: Which images of the folder are left out, in words; empty for none.
         tasks: By image.
     """
 
@@ -39,21 +40,28 @@ class FolderSource:
     cell_cameras: bool = False
     task: str = ""
     images: tuple[Path, ...] = field(init=False)
+    unread: str = field(init=False)
     tasks: Mapping[Path, ImageTasks] = field(init=False)
 
     def __post_init__(self) -> None:
-        images, file = tuple(image_files(self.folder, recursive=True)), self.tasks_file
+        found, file = find_images(self.folder, recursive=True), self.tasks_file
+        images = tuple(found.files)
         if file is None:
             tasks = {path.resolve(): _with_task(self._name(path), self.task) for path in images}
         else:
             tasks = load_image_tasks(file)
         object.__setattr__(self, "tasks", tasks)
         object.__setattr__(self, "images", images)
+        object.__setattr__(self, "unread", found.note)
 
     @property
     def count(self) -> int | None:
         """Number of images."""
         return len(self.images)
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what is not read although it is there."""
+        return (self.unread,) if self.unread else ()
 
     @property
     def description(self) -> str:
