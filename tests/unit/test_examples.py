@@ -104,7 +104,7 @@ def _own_code(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_gate_passes_the_clean_and_rejects_the_dark_image() -> None:
     clean, dark = run_script("gate_an_image.py").splitlines()
-    assert clean.startswith("clean: PASS (not calibrated for this camera")
+    assert clean.startswith("clean: PASS (calibrated for the simulated cell, not for a camera of your own")
     assert dark.startswith("dark: REJECT (")
 
 

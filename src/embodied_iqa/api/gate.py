@@ -34,8 +34,9 @@ Image = NDArray[np.uint8]
 SIMULATED: Final = "simulated"
 """Names the calibration of the simulated cell."""
 _SIMULATED_ONLY: Final = (
-    "not calibrated for this camera but for the simulated cell (embodied-iqa gate calibrate)"
+    "calibrated for the simulated cell, not for a camera of your own (embodied-iqa gate calibrate)"
 )
+_NONE_GIVEN: Final = "no calibration was given, such as Gate('mine.yaml')"
 _DAY_NS: Final = 24 * 3600 * SECOND_NS
 _NOT_OF_NOW: Final = "the stamp is not of now: expected nanoseconds, such as time.time_ns()"
 
@@ -72,13 +73,14 @@ class Gate:
             raise UsageError("wrong options", expected="GateOptions(lease=...)", got=type(options).__name__)
         if judge:
             options = replace(options, kind=parse_judge(judge))
-        self._note = _SIMULATED_ONLY if calibration == SIMULATED else ""
+        note = ""
         if calibration is None:
-            file = GateFile(Path(), ())
+            file, note = GateFile(Path(), ()), _NONE_GIVEN
         elif calibration == SIMULATED:
-            file = shared_gate_file(SHIPPED_CALIBRATION)
+            file, note = shared_gate_file(SHIPPED_CALIBRATION), _SIMULATED_ONLY
         else:
             file = load_gate_file(Path(calibration))
+        self._note = note
         self._gatekeeper = Gatekeeper(make_judge(options.kind, file, policy), options)
         self._kind = options.kind
         self._unfitted = unfitted(options.kind, file, {one.view for one in file.cameras})
@@ -109,7 +111,13 @@ class Gate:
         Args:
             images: By camera, see `judge`.
             stamp_ns: See `judge`.
+
+        Raises:
+            UsageError: The images have no names.
         """
+        if not isinstance(images, Mapping):
+            expected = "a mapping from cameras to images, such as {'top': image}"
+            raise UsageError("wrong images", expected=expected, got=type(images).__name__)
         judged_ns = time.time_ns()
         taken_ns = judged_ns if stamp_ns is None else stamp_ns
         named = {name: (parse_view(name), image) for name, image in images.items()}

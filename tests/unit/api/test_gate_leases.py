@@ -53,6 +53,7 @@ def test_without_a_calibration_every_image_is_measured_and_rejected() -> None:
         quality = gate.judge(GOOD, "top", stamp_ms * MS)
         assert (quality.verdict, quality.statistics is None) == (Verdict.REJECT, False)
         assert "the top camera is not calibrated at 64x48" in quality.reason
+        assert quality.reason.endswith("; no calibration was given, such as Gate('mine.yaml')")
         assert not gate.allows(stamp_ms * MS)
     with pytest.raises(InputError, match="no calibration for the judge learned"):
         Gate(judge="learned")
@@ -62,7 +63,7 @@ def test_every_verdict_of_the_simulated_cells_calibration_says_so(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("embodied_iqa.api.gate.SHIPPED_CALIBRATION", str(file))
-    gate, note = Gate("simulated"), "not calibrated for this camera"
+    gate, note = Gate("simulated"), "calibrated for the simulated cell, not for a camera of your own"
     found = [gate.judge(image, "top", (1000 + at) * MS) for at, image in enumerate((GOOD, DARK))]
     assert [one.verdict for one in found] == [Verdict.PASS, Verdict.REJECT]
     assert [note in one.reason for one in found] == [True, True]
@@ -146,6 +147,11 @@ def test_a_camera_without_calibration_is_named_in_every_verdict(file: Path) -> N
     small = gate.judge(GOOD[:32], "top", 1030 * MS).reason
     assert "not calibrated at 64x32" in small
     assert "available" not in small
+
+
+def test_images_without_the_names_of_their_cameras_are_refused(file: Path) -> None:
+    with pytest.raises(UsageError, match=r"a mapping from cameras to images, .*; got 'list'"):
+        Gate(file).judge_views([GOOD], 1000 * MS)  # type: ignore[arg-type]
 
 
 def test_a_batch_with_a_wrong_name_changes_nothing(file: Path) -> None:
