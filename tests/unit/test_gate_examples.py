@@ -82,9 +82,9 @@ def test_the_loop_of_the_guide_moves_a_robot_whose_policy_takes_longer_than_a_le
     seen = [GOOD, GOOD, GOOD, DARK, GOOD]  # the second after the policy's answer
     done: list[str] = []
 
-    def infer(_images: object) -> list[str]:
+    def infer(_images: object) -> dict[str, Any]:
         clock.now_ns += 300 * MS
-        return ["first", "second", "third"]
+        return {"actions": ["first", "second", "third"], "gate": {}}
 
     robot = SimpleNamespace(
         is_running=lambda: bool(seen),
