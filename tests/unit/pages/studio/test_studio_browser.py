@@ -137,11 +137,14 @@ def test_reasons_are_shown_whole_where_the_player_stands(browser: Browser, studi
     """While it plays they are cut, so that nothing moves up and down."""
     browser.size(1280, "light", reduced_motion=True)
     browser.open(f"{studio}/run/watch/0/1")
-    place = "document.querySelector('[data-verdict]')"
-    browser.value(f"{place}.textContent = 'hold: ' + 'too dark; '.repeat(30)")
+    place = "document.querySelector('[data-why]')"
+    browser.value(f"{place}.textContent = 'too dark; '.repeat(30)")
     cut = f"{place}.scrollHeight > {place}.clientHeight + 1"
     assert not browser.value(cut)
-    browser.value(f"(play(true), {place}.textContent = 'hold: ' + 'too dark; '.repeat(30), 1)")
+    strip = "document.querySelector('.strip').getBoundingClientRect()"
+    below = f"{place}.getBoundingClientRect().top >= {strip}.bottom"
+    assert browser.value(below), "a long reason makes no row high"
+    browser.value(f"(play(true), {place}.textContent = 'too dark; '.repeat(30), 1)")
     assert browser.value(cut)
 
 

@@ -11,7 +11,9 @@ import cv2
 import numpy as np
 import pytest
 
+from embodied_iqa.arm.verdict import Verdict
 from embodied_iqa.base.resources import shared_file
+from embodied_iqa.data.recording.trial_record import VerdictRecord
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.pages.studio.watch.lanes import lane_of, tool_speed_mmps
 from embodied_iqa.pages.studio.watch.recordings import OpenRun
@@ -44,6 +46,28 @@ def test_images_are_those_of_the_recording(run: Path) -> None:
     lane = lane_of(found.run(0, 1), track, "/run/run/0/1")
     assert lane.data["frames"]["top"] == pytest.approx([n * PERIOD_NS / 1e9 for n in range(4)], abs=1e-4)
     assert [item.at_s for item in lane.decisions] == pytest.approx([0, 2 * PERIOD_NS / 1e9], abs=1e-4)
+
+
+def test_each_image_has_its_own_reason_and_equal_ones_come_once(run: Path) -> None:
+    found = OpenRun(run)
+    record = found.run(0, 1)
+    reasons = ("exposure 0.08 below 0.39", "exposure 0.08 below 0.39", "exposure 0.09 below 0.39", "")
+    verdicts = tuple(
+        VerdictRecord(
+            stamp_ns=record.start_ns + n * PERIOD_NS,
+            view=View.TOP,
+            verdict=Verdict.HOLD if reason else Verdict.PASS,
+            reason=reason,
+            latency_ms=1.0,
+        )
+        for n, reason in enumerate(reasons)
+    )
+    lane = lane_of(replace(record, verdicts=verdicts), found.track(0, 1), "/run/run/0/1")
+    period_s = round(PERIOD_NS / 1e9, 4)
+    first, changed, passes = lane.data["verdicts"]["top"]
+    assert first == (0.0, "hold", "exposure 0.08 below 0.39")
+    assert changed == (pytest.approx(2 * period_s, abs=1e-3), "hold", "exposure 0.09 below 0.39")
+    assert passes[1:] == ("pass", "")
 
 
 def test_the_pages_of_a_run(run: Path) -> None:

@@ -45,10 +45,11 @@ function drawLane(run, box) {
     }
   }
   for (const place of box.querySelectorAll("[data-verdict]")) {
-    const spans = run.verdicts[place.dataset.verdict];
-    const span = spans[before(spans, now, (item) => item[0])];
-    place.textContent = span ? `${span[2]}${span[3] ? ": " + span[3] : ""}` : "";
-    place.dataset.state = span ? span[2] : "";
+    const rows = run.verdicts[place.dataset.verdict];
+    const row = rows[before(rows, now, (item) => item[0])];
+    place.textContent = row ? row[1] : "";
+    place.dataset.state = row ? row[1] : "";
+    place.nextElementSibling.textContent = row ? row[2].split("; ").join("\n") : "";
   }
   for (const place of box.querySelectorAll("[data-curve]")) {
     const rows = run.curves[place.dataset.curve];

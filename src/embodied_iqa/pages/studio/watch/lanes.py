@@ -91,25 +91,31 @@ class Lane:
     @property
     def data(self) -> dict[str, Any]:
         """What the player needs, as JSON has it."""
-        spans = {
-            str(line.view): [
-                [s.start_s, s.end_s, s.verdict.name.lower(), "; ".join(s.reasons)] for s in line.spans
-            ]
-            for line in self.timelines
-        }
         holds = sorted({span.start_s for line in self.timelines for span in line.blocked})
         return {
             "address": self.address,
             "state": self.state,
             "duration_s": self.duration_s,
             "frames": {str(view): stamps for view, stamps in self.frames_s.items()},
-            "verdicts": spans,
+            "verdicts": {str(line.view): self._verdicts(line.view) for line in self.timelines},
             "holds": holds,
             "decisions": [[item.at_s, item.words] for item in self.decisions],
             "levels": [[span.start_s, span.end_s, span.level] for span in self.levels],
             "curves": [curve.values for curve in self.curves],
             "position": None if self.live is None else self.live.position,
         }
+
+    def _verdicts(self, view: View) -> list[tuple[float, str, str]]:
+        """Return seconds, verdict and reason of the images of a camera; equal ones in a row once."""
+        found: list[tuple[float, str, str]] = []
+        judged = sorted(
+            (one for one in self.record.verdicts if one.view == view), key=lambda one: one.stamp_ns
+        )
+        for one in judged:
+            at_s, verdict = (one.stamp_ns - self.record.start_ns) / SECOND_NS, one.verdict.name.lower()
+            if not found or found[-1][1:] != (verdict, one.reason):
+                found.append((round(at_s, 4), verdict, one.reason))
+        return found
 
 
 def lane_of(record: RunRecord, track: RunTrack, address: str, live: LiveRecording | None = None) -> Lane:
