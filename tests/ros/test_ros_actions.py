@@ -295,7 +295,7 @@ def test_a_trial_whose_client_has_gone_ends(ros_domain: int, tmp_path: Path) -> 
         caller.close()
         node.destroy_node()
         log = tmp_path / "trial_node.log"
-        graph.wait(lambda: "the client of the trial has gone" in log.read_text(), "its end")
+        graph.wait(lambda: "the terminal of this trial has gone" in log.read_text(), "its end")
 
 
 @dataclass(frozen=True, slots=True)

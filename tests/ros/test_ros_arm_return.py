@@ -37,7 +37,7 @@ from embodied_iqa.runs.trial.protocol import (
     StopArm,
 )
 
-GONE = "the client of the trial has gone"
+GONE = "the terminal of this trial has gone"
 LIMIT_S = 60.0
 
 
@@ -544,17 +544,18 @@ def test_no_arm_moves_for_a_client_that_is_frozen(
     monkeypatch.setattr("embodied_iqa.live.ros.trial_watch.time.monotonic", lambda: now_s[0])
     watch._handle = SimpleNamespace(is_cancel_requested=False)  # type: ignore[assignment]
     watch._client = SimpleNamespace(gone=lambda _now_s: False)  # type: ignore[assignment]
-    watch._supervision, watch.stage = Supervision("the client of the trial", "trial_node"), Stage.EXECUTE
+    watch._supervision, watch.stage = Supervision("the terminal of this trial", "trial_node"), Stage.EXECUTE
     watch._supervision.begin(limit_s, now_s[0])
     watch._take_heartbeat(Empty())
     now_s[0] += 4.9
     assert watch.unwanted() == ""
     now_s[0] += 0.2
-    assert bool(watch.unwanted()) is silent
+    ends = "the terminal of this trial has been silent for 5 s: the arm is stopped, and the trial ends"
+    assert watch.unwanted() == (ends if silent else "")
     watch.stage = Stage.JUDGE
     assert watch.unwanted() == "", "the arm stands while it is asked"
     watch.stage = Stage.RESET
-    assert bool(watch.unwanted()) is silent
+    assert watch.unwanted() == (ends if silent else "")
     watch._take_heartbeat(Empty())
     assert watch.unwanted() == ""
 

@@ -30,6 +30,8 @@ _QUIET = (Stage.PREPARE, Stage.JUDGE, Stage.RECOVER)
 """Stages with a question, which is the report."""
 _MOVES = (Stage.RESET, Stage.DISTORT, Stage.ARM, Stage.EXECUTE)
 """Stages in which a real arm moves, or is about to."""
+_CLIENT = "the terminal of this trial"
+"""The client of the action, as whoever stands beside the arm knows it."""
 
 
 class TrialWatch:
@@ -52,7 +54,7 @@ class TrialWatch:
         self._client: ClientWatch
         self._run_index = 0
         self._said: str | None = None
-        self._supervision = Supervision("the client of the trial", "trial_node")
+        self._supervision = Supervision(_CLIENT, "trial_node")
         group = MutuallyExclusiveCallbackGroup()
         node.create_subscription(Empty, HEARTBEAT, self._take_heartbeat, _QUEUE, callback_group=group)
         node.create_subscription(DiagnosticArray, DIAGNOSTICS, self._diagnosed, _QUEUE, callback_group=group)
@@ -75,9 +77,9 @@ class TrialWatch:
             return "cancelled"
         now_s = time.monotonic()
         if self._client.gone(now_s):
-            return "the client of the trial has gone"
+            return f"{_CLIENT} has gone"
         lost = self._supervision.lost(now_s)
-        return lost if self.stage in _MOVES else ""
+        return f"{lost}: the arm is stopped, and the trial ends" if lost and self.stage in _MOVES else ""
 
     def say(self, words: str) -> None:
         """Report what the present stage waits for."""
