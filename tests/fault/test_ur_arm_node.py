@@ -129,6 +129,10 @@ class AttendedTrial:
         assert call(self._confirm, request, PATIENCE_S).success
         return self._replies.get(timeout=PATIENCE_S)
 
+    def released(self, named: str) -> str:
+        """Return what a question that names a stop adds on its release."""
+        return self._commands.place_at(protocol.AskPerson(protocol.Stage.RECOVER, 0, named))
+
     def until_fault(self, words: str) -> None:
         """Return once the arm's node reports a fault with these words; none where they are empty."""
         self._cell.until(
@@ -247,6 +251,8 @@ def test_a_trial_does_not_arm_after_a_stop_until_a_person_answers_after_its_rele
     stopped = trial.do(protocol.Rearm(0)).stopped
     assert re.search("the robot made an emergency stop", stopped)
     assert trial.answer(stopped).stopped == stopped, "it is still pressed"
+    release = "release the emergency stop, power on and release the brakes"
+    assert trial.released(stopped) == f"It is still stopped: {release} first."
     cell.robot.throw("restore")
     trial.until_fault("")
     reply = trial.do(protocol.Rearm(0))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from embodied_iqa_msgs.action import RunTrial
 from embodied_iqa_msgs.msg import ActionChunk, ArmStatus, GateLease
 from geometry_msgs.msg import PoseStamped
@@ -498,6 +498,13 @@ def test_questions_say_where_the_runs_begin_and_where_the_way_back_leads() -> No
     bench.put(-0.40)
     assert "up to z 0.350 m" in commands.place_at(recover)
     assert [commands.place_at(AskPerson(stage, 1)) for stage in (Stage.PREPARE, Stage.JUDGE)] == ["", ""]
+    stop = [KeyValue(key="stop cause", value="protective stop")]
+    bench.report(DiagnosticStatus(name="arm_node", level=DiagnosticStatus.ERROR, message="why", values=stop))
+    for stage in (Stage.PREPARE, Stage.RECOVER):
+        assert commands.place_at(AskPerson(stage, 1)).endswith(
+            "First unlock the protective stop at the pendant (a safeguard stop: reset it)."
+        )
+    assert commands.place_at(AskPerson(Stage.JUDGE, 1)) == ""
 
 
 def test_the_trials_of_a_command_begin_where_the_first_one_did() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,9 +68,21 @@ class StopCause(StrEnum):
         return self in {self.PROTECTIVE, self.EMERGENCY, self.POWER_LOST}
 
     @property
+    def release(self) -> str:
+        """What somebody does at the robot before it can be armed again; empty for nothing, or not known."""
+        return _RELEASES.get(self, "")
+
+    @property
     def is_emergency(self) -> bool:
         """Whether the run counts as an emergency stop."""
         return self is not self.REQUESTED and not self.is_breakdown
+
+
+_RELEASES: Final = {
+    StopCause.PROTECTIVE: "unlock the protective stop at the pendant (a safeguard stop: reset it)",
+    StopCause.EMERGENCY: "release the emergency stop, power on and release the brakes",
+    StopCause.POWER_LOST: "power on and release the brakes",
+}
 
 
 @dataclass(frozen=True, slots=True)

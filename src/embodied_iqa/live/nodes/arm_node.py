@@ -16,7 +16,7 @@ from std_msgs.msg import Empty
 from embodied_iqa.arm.robot.arm import Arm
 from embodied_iqa.arm.robot.arm_runner import ArmReport, ArmRunner, ArmTick, why_not_yet
 from embodied_iqa.arm.robot.controller import make_controller
-from embodied_iqa.arm.robot.messages import ArmMode, ArmState
+from embodied_iqa.arm.robot.messages import ArmMode, ArmState, RobotFault
 from embodied_iqa.arm.robot.supervision import Supervision
 from embodied_iqa.arm.robot.ur.arm import UrArm
 from embodied_iqa.arm.robot.ur.robotiq_gripper import RobotiqGripper
@@ -33,7 +33,7 @@ from embodied_iqa.live.ros.conversion import (
     pose_of,
 )
 from embodied_iqa.live.ros.goals import goal_of
-from embodied_iqa.live.ros.names import SUPERVISION
+from embodied_iqa.live.ros.names import STOP_CAUSE, SUPERVISION
 from embodied_iqa.live.ros.node import Health, ManagedNode, leave, main_of
 from embodied_iqa.live.ros.qos import EVENT, STATE, adjustable
 from embodied_iqa.live.ros.ros2_control_arm import Ros2ControlArm
@@ -64,8 +64,8 @@ class ArmNode(ManagedNode[ArmParameters]):
         options = config.timed_controller(model)
         self._arm = self._make_arm(model, options.dt_s)
         self._controller = make_controller(config.limits, options, config.tool_length_m, self._arm.model)
-        self._fault = ""
-        """The stop of the robot that somebody has to release there; empty for none."""
+        self._fault: RobotFault | None = None
+        """The stop of the robot that somebody has to release there."""
         self._runner = ArmRunner(self._controller, report_rate_hz=config.report_rate_hz)
         self._supervision = Supervision("the trial", "arm_node")
         self._status_publisher = self.create_publisher(ArmStatus, "arm/status", EVENT)
@@ -154,7 +154,8 @@ class ArmNode(ManagedNode[ArmParameters]):
         if self._arm.problem:
             return Health(level=DiagnosticStatus.ERROR, message=self._arm.problem, values=values)
         if self._fault:
-            return Health(level=DiagnosticStatus.ERROR, message=self._fault, values=values)
+            values[STOP_CAUSE] = self._fault.cause
+            return Health(level=DiagnosticStatus.ERROR, message=self._fault.reason, values=values)
         return Health(
             level=DiagnosticStatus.WARN if state.mode is ArmMode.STOPPED else DiagnosticStatus.OK,
             message=f"{state.mode}: {state.reason}" if state.reason else str(state.mode),
@@ -163,7 +164,7 @@ class ArmNode(ManagedNode[ArmParameters]):
 
     def _tick(self, measured: ArmState) -> None:
         fault = measured.fault
-        lasting = fault.reason if fault is not None and fault.cause.lasts else ""
+        lasting = fault if fault is not None and fault.cause.lasts else None
         if lasting != self._fault:  # without waiting: a trial must not arm the arm meanwhile
             self._fault = lasting
             self._report()

@@ -28,7 +28,7 @@ from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.live.ros.conversion import chunk_to_msg, lease_of, ns_of
 from embodied_iqa.live.ros.frames import tool_pose_of
 from embodied_iqa.live.ros.goals import name_frames
-from embodied_iqa.live.ros.names import DIAGNOSTICS, local_name
+from embodied_iqa.live.ros.names import DIAGNOSTICS, STOP_CAUSE, local_name
 from embodied_iqa.live.ros.qos import EVENT, STATE, adjustable
 from embodied_iqa.runs.trial.protocol import Command, Rearm, Reply, SetDistortion, StopArm
 from embodied_iqa.runs.trial.stop_guard import StopGuard
@@ -324,4 +324,5 @@ class ArmReturn:
         for status in message.status:
             if local_name(self._node, status.name) == _ARM_NODE:
                 fault = status.message if status.level == DiagnosticStatus.ERROR else ""
-                self.guard.see_fault(fault, time.monotonic())
+                cause = next((value.value for value in status.values if value.key == STOP_CAUSE), "")
+                self.guard.see_fault(fault, time.monotonic(), cause)

@@ -56,7 +56,6 @@ if TYPE_CHECKING:
 _AGAIN_S = 0.02
 _FIRST_CONTACT_S = 6.0  # longer than a VLM waits for a frame
 _HURRY_S = 2.0
-_RELEASE = "If it was stopped, release the stop, power on and release the brakes first."
 _WAITING = {Rearm: "the arm does not arm", SetTask: "the policy does not begin"}
 """In words, what is waited for while a command is repeated."""
 
@@ -196,14 +195,18 @@ class TrialCommands:
         return reply
 
     def place_at(self, question: AskPerson) -> str:
-        """Return what a question adds on the arm's places: where runs begin, or where the way back leads."""
-        if self._return is None:
+        """Return what a question adds on the arm.
+
+        It is where runs begin, or where the way back leads, and what has to be done at the robot first.
+        """
+        if self._return is None or question.stage is Stage.JUDGE:
             return ""
+        place = ""
         if question.stage is Stage.RECOVER:
-            release = _RELEASE if self._return.guard.stopped else ""
-            return "\n".join(filter(None, (self._return.way(), release)))
-        is_first = question.stage is Stage.PREPARE and question.run_index == 0
-        return self._return.place() if is_first else ""
+            place = self._return.way()
+        elif question.run_index == 0:
+            place = self._return.place()
+        return "\n".join(filter(None, (place, self._return.guard.release)))
 
     def subjects_problem(self, task: str) -> str:
         """Return why the subjects cannot work on the images that arrive now; empty where they can."""

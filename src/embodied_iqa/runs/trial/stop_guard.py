@@ -26,7 +26,8 @@ class StopGuard:
     def __init__(self) -> None:
         self.stopped = self.fault = ""
         self._began_s = self._released_s = self._asked_s = -float("inf")
-        self._named = ""
+        self._named = self._cause = self._fault_cause = ""
+        self._is_early = False
         self._seen: tuple[str, str] | None = None
 
     def begin(self) -> None:
@@ -43,16 +44,22 @@ class StopGuard:
         """
         seen = (cause, reason) if cause else None
         if seen is not None and seen != self._seen and StopCause(cause) in _STOPS_OF_THE_ROBOT:
-            self._stop(reason or cause, now_s)
+            self._stop(reason or cause, now_s, cause)
         self._seen = seen
 
-    def see_fault(self, fault: str, now_s: float) -> None:
-        """Take what the robot reports of itself now; empty for nothing."""
+    def see_fault(self, fault: str, now_s: float, cause: str = "") -> None:
+        """Take what the robot reports of itself now; empty for nothing.
+
+        Args:
+            fault: The fault in words.
+            now_s: Time.
+            cause: Its `StopCause` in words; empty where it is not known.
+        """
         if fault and not self.fault:  # other words while it lasts are of the same stop, such as no power
-            self._stop(fault, now_s)
+            self._stop(fault, now_s, cause)
         elif self.fault and not fault:
             self._released_s = now_s
-        self.fault = fault
+        self.fault, self._fault_cause = fault, cause
 
     def refuse(self, reason: str, now_s: float) -> None:
         """Take a refused arming: it is not tried again without an answer either."""
@@ -67,11 +74,23 @@ class StopGuard:
         is_of_this_stop = self._named == self.stopped and self._asked_s >= self._began_s
         if is_of_this_stop and not self.fault and now_s >= self._released_s:
             self.stopped = self._named = ""
+        self._is_early = is_of_this_stop and bool(self.fault)
 
-    def _stop(self, words: str, now_s: float) -> None:
+    @property
+    def release(self) -> str:
+        """What has to be done at the robot before an answer counts; empty for nothing, or not known."""
+        is_released = not self.fault and self._released_s >= self._began_s
+        cause = self._fault_cause if self.fault else self._cause
+        words = StopCause(cause).release if cause else ""
+        if not self.stopped or is_released or not words:
+            return ""
+        return f"It is still stopped: {words} first." if self._is_early else f"First {words}."
+
+    def _stop(self, words: str, now_s: float, cause: str = "") -> None:
         """Begin a stop, unless it is the one that is known: the arm's status and its node both report it."""
         if words != self.stopped:
             self.stopped, self._began_s = self.stopped if self._is_to_be_asked else words, now_s
+            self._cause, self._is_early = cause, False
 
     @property
     def _is_to_be_asked(self) -> bool:

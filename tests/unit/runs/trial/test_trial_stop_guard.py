@@ -107,6 +107,57 @@ def test_which_stops_need_an_answer(cause: str, *, needs: bool) -> None:
     assert bool(guard.stopped) is needs
 
 
+UNLOCK = "unlock the protective stop at the pendant (a safeguard stop: reset it)"
+
+
+@pytest.mark.parametrize(
+    ("cause", "release"),
+    [
+        ("protective stop", UNLOCK),
+        ("emergency stop", "release the emergency stop, power on and release the brakes"),
+        ("power lost", "power on and release the brakes"),
+    ],
+)
+def test_a_question_says_what_its_kind_of_stop_needs_at_the_robot(cause: str, release: str) -> None:
+    guard = StopGuard()
+    guard.see_status(cause, "why", 1.0)
+    assert guard.release == f"First {release}."
+    guard.see_fault("why", 1.1, cause)
+    guard.ask("why", 2.0)
+    assert guard.release == f"First {release}."
+    guard.answer(3.0)
+    assert guard.release == f"It is still stopped: {release} first.", "it is asked again"
+    guard.see_fault("", 4.0)
+    assert guard.release == "", "it is released"
+    guard.ask("why", 5.0)
+    guard.answer(6.0)
+    guard.see_status("", "", 7.0)
+    guard.see_status(cause, "why", 8.0)
+    assert guard.release == f"First {release}.", "it was stopped anew"
+
+
+def test_what_is_to_be_done_follows_what_the_robot_reports() -> None:
+    guard = pressed()
+    guard.see_fault(OFF, 11.0, "power lost")
+    assert guard.release == "First power on and release the brakes."
+
+
+@pytest.mark.parametrize("cause", ["watchdog", "program ended", "connection lost"])
+def test_nothing_is_said_where_nothing_is_known_to_be_done(cause: str) -> None:
+    guard = StopGuard()
+    guard.see_status(cause, "why", 1.0)
+    assert guard.stopped
+    assert guard.release == ""
+
+
+def test_the_answer_to_another_question_does_not_make_a_stop_an_old_one() -> None:
+    guard = StopGuard()
+    guard.see_fault("why", 1.0, "protective stop")
+    guard.ask("", 2.0)
+    guard.answer(3.0)
+    assert guard.release == f"First {UNLOCK}."
+
+
 def test_a_refused_arming_is_not_tried_again_without_an_answer() -> None:
     guard = StopGuard()
     guard.refuse("the gripper is silent", 1.0)
