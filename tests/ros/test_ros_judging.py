@@ -48,7 +48,9 @@ def test_a_question_is_seen_and_answered_once() -> None:
         assert process.answer(question, Answer(False, remark="it slipped")) == ""
         reply = events.get(timeout=COMPLETION_S)
         assert reply == Reply(asked, ok=True, message="it slipped", yes=False)
-        assert process.answer(question, Answer(True)) == "no question is open"
+        assert process.answer(question, Answer(True)) == (
+            "no question is open; run 2 was judged already: not done"
+        )
         _until(process, idle, wanted=False)
     finally:
         process.close()
@@ -72,7 +74,13 @@ def test_a_person_without_the_terminal_of_the_trial_answers_what_is_asked(
         assert main(["attend", "not-done", "--remark", "it slipped"]) == 0
         assert events.get(timeout=COMPLETION_S) == Reply(asked, ok=True, message="it slipped", yes=False)
         assert main(["attend", "done"]) == 1
+        attendance.ask(AskPerson(Stage.PREPARE, 2))
+        assert main(["attend", "done"]) == 1
+        assert main(["attend", "clear"]) == 1
         spin.close()
-    first, second = capsys.readouterr().err.splitlines()
+    first, second, third, fourth = capsys.readouterr().err.splitlines()
     assert "available: done, not-done, give-up" in first
-    assert "no question is open" in second
+    for late in (second, third):
+        assert late.endswith("run 2 was judged already: not done"), late
+    assert "run 3 waits" in fourth
+    assert "got 'clear'" in fourth

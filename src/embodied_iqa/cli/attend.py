@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
@@ -11,7 +12,7 @@ from embodied_iqa.cli.output import print_json
 from embodied_iqa.runs.graph.judging_process import AnswerLine
 from embodied_iqa.runs.graph.namespaces import parse_namespace
 from embodied_iqa.runs.trial.attendance import ANSWERS, Question
-from embodied_iqa.runs.trial.judging import NOTHING_OPEN
+from embodied_iqa.runs.trial.judging import NOTHING_OPEN, asked_of, late_answer
 from embodied_iqa.runs.trial.protocol import Stage
 
 _END_RUN: Final = "end-run"
@@ -50,12 +51,10 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.word == _END_RUN:
             refused = trial.end_run(_WAIT_S)
         elif not (refused := trial.absent(_WAIT_S)):
-            asked = trial.asked()
-            _show(asked, as_json=arguments.json)
-            if asked is not None and arguments.word is not None:
-                refused = trial.answer(_line(arguments, *asked))
-            elif arguments.word is not None:
-                refused = NOTHING_OPEN
+            said = trial.refusal()
+            _show(asked := asked_of(said), as_json=arguments.json)
+            if arguments.word is not None:
+                refused = _answer(arguments, asked, said, trial.answer)
     if refused:
         raise InputError(refused)
     return 0
@@ -73,6 +72,21 @@ def _show(asked: tuple[Stage, int] | None, *, as_json: bool) -> None:
     else:
         stage, run_index = asked
         print(f"{_ASKED[stage].format(run_index + 1)} ({', '.join(ANSWERS[stage])})")
+
+
+def _answer(
+    arguments: argparse.Namespace,
+    asked: tuple[Stage, int] | None,
+    said: str,
+    send: Callable[[AnswerLine], str],
+) -> str:
+    """Answer the open question, or say how the one before was answered; return why it was refused."""
+    word = arguments.word
+    late = "" if asked is not None and word in ANSWERS[asked[0]] else late_answer(said, word)
+    if late or asked is None:
+        return late or NOTHING_OPEN
+    refused = send(_line(arguments, *asked))
+    return late_answer(refused, word) or refused
 
 
 def _line(arguments: argparse.Namespace, stage: Stage, run_index: int) -> AnswerLine:

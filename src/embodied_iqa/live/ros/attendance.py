@@ -9,8 +9,8 @@ from embodied_iqa_msgs.srv import ConfirmRun
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
 
-from embodied_iqa.runs.trial.attendance import unanswered
-from embodied_iqa.runs.trial.judging import refusal
+from embodied_iqa.runs.trial.attendance import Answer, unanswered
+from embodied_iqa.runs.trial.judging import answered_before, refusal
 from embodied_iqa.runs.trial.protocol import AskPerson, Reply
 
 
@@ -28,6 +28,8 @@ class Attendance:
         self._report = report
         self._question: AskPerson | None = None
         self._until_s = 0.0
+        self._before = ""
+        """How the question before was answered, for who comes too late."""
         node.create_service(
             ConfirmRun, "trial/confirm", self._answered, callback_group=ReentrantCallbackGroup()
         )
@@ -53,9 +55,11 @@ class Attendance:
         question = self._question
         asked = None if question is None else (int(question.stage), question.run_index)
         if question is None or asked != (request.stage, request.run_index):
-            response.message = refusal(asked)
+            response.message = refusal(asked, self._before)
             return response
         self._question = None
+        answer = Answer(request.yes, give_up=request.give_up)
+        self._before = answered_before(question.stage, question.run_index, answer)
         response.success = True
         message = request.remark or ("given up" if request.give_up else "")
         self._report(Reply(question, ok=not request.give_up, message=message, yes=request.yes))

@@ -87,7 +87,15 @@ class TrialQuestions:
         Raises:
             UserError: The trial does not respond.
         """
-        return asked_of(self._send(*PROBE, answer=None))
+        return asked_of(self.refusal())
+
+    def refusal(self) -> str:
+        """Return what the trial says to an answer that fits no question, as `runs.trial.judging.refusal`.
+
+        Raises:
+            UserError: The trial does not respond.
+        """
+        return self._send(*PROBE, answer=None)
 
     def end_run(self, wait_s: float) -> str:
         """End the present run; return why it was refused, empty where it ends.

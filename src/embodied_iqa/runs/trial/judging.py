@@ -14,6 +14,11 @@ PROBE: Final = (255, 2**32 - 1)
 """Stage and run index of an answer that fits no question: the refusal names the open one."""
 NOTHING_OPEN: Final = "no question is open"
 _ASKED: Final = "stage and run asked are"
+_ANSWERED: Final = {
+    Stage.PREPARE: "the question before run {} was answered already",
+    Stage.JUDGE: "run {} was judged already",
+    Stage.RECOVER: "the question after run {} was answered already",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +52,39 @@ class RunJudge(Protocol):
         ...
 
 
-def refusal(asked: tuple[int, int] | None) -> str:
-    """Return why an answer does not fit the open question ``(stage, run)``; `asked_of` is the inverse."""
-    return NOTHING_OPEN if asked is None else f"{_ASKED} {asked}"
+def answered_before(stage: Stage, run_index: int, answer: Answer) -> str:
+    """Return that a question was answered, and how, for who answers it once more."""
+    given = Answer(answer.yes and not answer.give_up, give_up=answer.give_up)
+    word = next((word for word, known in ANSWERS[stage].items() if known == given), "no")
+    return f"{_ANSWERED[stage].format(run_index + 1)}: {word.replace('-', ' ')}"
+
+
+def refusal(asked: tuple[int, int] | None, before: str = "") -> str:
+    """Return why an answer does not fit the open question.
+
+    Args:
+        asked: Stage and run of the open question, which `asked_of` reads again; None for none.
+        before: Of `answered_before`, which `late_answer` reads again; empty where none was answered.
+    """
+    words = NOTHING_OPEN if asked is None else f"{_ASKED} {asked}"
+    return f"{words}; {before}" if before else words
+
+
+def late_answer(message: str, word: str) -> str:
+    """Return from a refusal how the question was answered before to which a word of `ANSWERS` belongs.
+
+    Empty where the last answer was to a question of another kind, or where there was none.
+    """
+    before = message.partition("; ")[2]
+    for stage, words in _ANSWERED.items():
+        if word in ANSWERS[stage] and before.startswith(words.partition("{}")[0]):
+            return before
+    return ""
 
 
 def asked_of(message: str) -> tuple[Stage, int] | None:
     """Return the open question that a refusal names; None for none."""
-    found = re.fullmatch(rf"{_ASKED} \((\d+), (\d+)\)", message)
+    found = re.fullmatch(rf"{_ASKED} \((\d+), (\d+)\)(; .*)?", message)
     if found is None or int(found[1]) not in ANSWERS:
         return None
     return Stage(int(found[1])), int(found[2])

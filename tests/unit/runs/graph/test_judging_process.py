@@ -5,10 +5,19 @@ from __future__ import annotations
 import sys
 import threading
 
+import pytest
+
 from embodied_iqa.models.scoring.execution_score import Outcome
 from embodied_iqa.runs.graph.judging_process import JudgingProcess
 from embodied_iqa.runs.trial.attendance import Answer, Question
-from embodied_iqa.runs.trial.judging import PROBE, asked_of, judgement_answer, refusal
+from embodied_iqa.runs.trial.judging import (
+    PROBE,
+    answered_before,
+    asked_of,
+    judgement_answer,
+    late_answer,
+    refusal,
+)
 from embodied_iqa.runs.trial.protocol import Stage
 from manual_clock import PATIENCE_S
 
@@ -57,6 +66,27 @@ def test_refusals_name_the_open_question() -> None:
     assert asked_of(refusal(None)) is None
     assert asked_of(refusal(PROBE)) is None
     assert asked_of("anything else") is None
+
+
+@pytest.mark.parametrize(
+    ("stage", "answer", "word", "said"),
+    [
+        (Stage.JUDGE, Answer(False, remark="it slipped"), "done", "run 2 was judged already: not done"),
+        (Stage.JUDGE, Answer(True, give_up=True), "not-done", "run 2 was judged already: give up"),
+        (Stage.PREPARE, Answer(True), "ready", "the question before run 2 was answered already: ready"),
+        (Stage.RECOVER, Answer(True), "clear", "the question after run 2 was answered already: clear"),
+        (Stage.PREPARE, Answer(True), "done", ""),
+        (Stage.RECOVER, Answer(True), "done", ""),
+    ],
+)
+@pytest.mark.parametrize("asked", [(int(Stage.PREPARE), 2), None])
+def test_a_late_answer_reads_how_its_question_was_answered(
+    stage: Stage, answer: Answer, word: str, said: str, asked: tuple[int, int] | None
+) -> None:
+    refused = refusal(asked, answered_before(stage, 1, answer))
+    assert asked_of(refused) == asked
+    assert late_answer(refused, word) == said
+    assert late_answer(refusal(asked), word) == ""
 
 
 def test_judgements_as_answers() -> None:
