@@ -221,6 +221,10 @@ def test_a_return_that_waits_for_a_lease_names_the_fault_at_once_again_and_in_it
     [
         ({"state": ArmStatus.STATE_EXECUTING}, "the tool is 100 mm and 0.0 degrees from the start"),
         (
+            {"state": ArmStatus.STATE_EXECUTING, "step_index": 1},
+            "on the way up the tool is 100 mm and 0.0 degrees from the start",
+        ),
+        (
             {"state": ArmStatus.STATE_HOLDING, "reason": "lease expired"},
             "the tool is 100 mm and 0.0 degrees from the start; lease expired",
         ),
@@ -229,7 +233,7 @@ def test_a_return_that_waits_for_a_lease_names_the_fault_at_once_again_and_in_it
             "the arm has stopped: protective stop",
         ),
     ],
-    ids=["moves", "held", "stopped"],
+    ids=["begins", "goes up", "held", "stopped"],
 )
 def test_a_return_is_never_silent_for_longer_than_five_seconds(
     monkeypatch: pytest.MonkeyPatch, status: dict[str, Any], words: str

@@ -21,6 +21,8 @@ _NEAR_GRIPPER: Final = 0.05
 _STILL: Final = 1e-10
 _MARGIN: Final = 1.05
 """Factor by which steps are shorter than allowed."""
+LEGS: Final = ("up", "over", "down")
+"""Parts of a way back."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,8 +82,26 @@ def transfer_height(start: StartPose, T_base_tool: Array, limits: ArmLimits) -> 
     return min(highest_m + _CLEAR_M, limits.workspace_max_m[2])
 
 
-def way_back(start: StartPose, T_base_tool: Array, limits: ArmLimits, over_m: float) -> Array:
-    """Return the increments to the start: the gripper first, then up, over and turned, down.
+@dataclass(frozen=True, slots=True, eq=False)
+class WayBack:
+    """A way to the start: the gripper first, then up, over and turned, down.
+
+    Attributes:
+        increments: ``(K, 7)`` as in `ActionChunk`; the first moves the gripper alone.
+        ends: Number of increments to the end of each of `LEGS`.
+    """
+
+    increments: Array
+    ends: tuple[int, ...]
+
+    def leg(self, done: int) -> str:
+        """Return on which of `LEGS` the tool is after some increments; empty where it does not move yet."""
+        index = next((index for index, end in enumerate(self.ends) if done < end), len(LEGS) - 1)
+        return LEGS[index] if done else ""
+
+
+def way_back(start: StartPose, T_base_tool: Array, limits: ArmLimits, over_m: float) -> WayBack:
+    """Return the way to the start.
 
     Args:
         start: The start pose.
@@ -89,17 +109,14 @@ def way_back(start: StartPose, T_base_tool: Array, limits: ArmLimits, over_m: fl
         limits: Limits of the increments.
         over_m: Of `transfer_height`, from where the way began: each attempt goes over the same height. A tool
             that is higher stays as high.
-
-    Returns:
-        ``(K, 7)`` increments as in `ActionChunk`; the first moves the gripper alone.
     """
     here, there = T_base_tool, start.T_base_tool
     over_m = max(over_m, here[2, 3])
     corners = (here, _raised(here, over_m), _raised(there, over_m), there)
-    steps = [np.zeros((1, 6))]
-    steps += [_straight(one, other, limits) for one, other in pairwise(corners)]
-    twists = np.concatenate(steps)
-    return np.column_stack([twists, np.full(len(twists), start.gripper)])
+    legs = [_straight(one, other, limits) for one, other in pairwise(corners)]
+    twists = np.concatenate([np.zeros((1, 6)), *legs])
+    ends = 1 + np.cumsum([len(leg) for leg in legs])
+    return WayBack(np.column_stack([twists, np.full(len(twists), start.gripper)]), tuple(ends.tolist()))
 
 
 def _raised(T_base_tool: Array, z_m: float) -> Array:

@@ -16,6 +16,7 @@ from sensor_msgs.msg import JointState
 
 from embodied_iqa.arm.robot.homing import (
     StartPose,
+    WayBack,
     distance_to_start,
     start_in_words,
     transfer_height,
@@ -96,6 +97,7 @@ class ArmReturn:
         self._T_base_tool: np.ndarray | None = None
         self._gripper = 0.0
         self._passed = PassedFrames(views)
+        self._way: WayBack | None = None
         self._status: ArmStatus | None = None
         self._sequence = 0
         self._interrupted = ""
@@ -249,15 +251,22 @@ class ArmReturn:
         reason = "" if status is None else status.reason
         if status is not None and status.state == ArmStatus.STATE_STOPPED:
             return f"the arm has stopped{reason and f': {reason}'}"
-        return self._passed.problem or "; ".join(filter(None, (self._distance(), reason)))
+        return self._passed.problem or "; ".join(filter(None, (self._distance_on_way(), reason)))
+
+    def _distance_on_way(self) -> str:
+        """Return the distance with the leg of the way: on the way up it grows."""
+        distance, status, way = self._distance(), self._status, self._way
+        is_on_it = status is not None and status.has_goal and status.goal_sequence == self._sequence
+        leg = "" if status is None or way is None or not is_on_it else way.leg(status.step_index)
+        return f"on the way {leg} {distance}" if leg and distance else distance
 
     def _send(self) -> None:
         frames, start, pose = self._passed.frames, self.start, self._T_base_tool
         if not frames or start is None or pose is None:
             return
         self._sequence += 1
-        increments = way_back(start, pose, self._limits, self._height())
-        message = chunk_to_msg(Chunk(ChunkStatus.ACT, increments, _SUBJECT))
+        self._way = way_back(start, pose, self._limits, self._height())
+        message = chunk_to_msg(Chunk(ChunkStatus.ACT, self._way.increments, _SUBJECT))
         name_frames(message, frames)
         message.whole = True  # its corners and its end are places
         message.sequence, message.subject, message.task = self._sequence, _SUBJECT, _SUBJECT

@@ -39,7 +39,7 @@ poses = st.builds(pose, x_m, y_m, z_m, yaw_rad)
 
 
 def first_way(start: StartPose, here: np.ndarray, limits: ArmLimits) -> np.ndarray:
-    return way_back(start, here, limits, transfer_height(start, here, limits))
+    return way_back(start, here, limits, transfer_height(start, here, limits)).increments
 
 
 @settings(max_examples=200, deadline=None)
@@ -65,6 +65,26 @@ def test_it_goes_over_and_never_below_its_ends(start: np.ndarray, here: np.ndarr
     moved = np.linalg.norm(np.diff(passed[:, :2, 3], axis=0), axis=1) > 1e-6
     over = passed[1:, 2, 3][moved]
     assert (over >= max(start[2, 3], here[2, 3]) - 1e-9).all()
+
+
+def test_its_legs_are_named_by_where_the_tool_goes() -> None:
+    start, here = StartPose(pose(-0.5, 0.0, 0.2, 0.0), 0.0), pose(-0.4, 0.1, 0.3, 0.5)
+    way = way_back(start, here, LIMITS, transfer_height(start, here, LIMITS))
+    passed = np.concatenate([here[None], chain_increments(here, way.increments)])
+    moved = np.diff(passed[:, :3, 3], axis=0)
+    assert way.leg(0) == "", "the gripper goes first"
+    for done, (x, y, z) in enumerate(moved[1:], start=1):
+        expected = "over" if np.hypot(x, y) > 1e-6 else "up" if z > 0.0 else "down"
+        assert way.leg(done) == expected
+    assert way.leg(len(moved)) == "down"
+
+
+@pytest.mark.parametrize(("at_m", "legs"), [(0.0, {"up", "down"}), (0.1, {"over", "down"})])
+def test_a_leg_that_is_not_needed_is_not_named(at_m: float, legs: set[str]) -> None:
+    """Above the start nothing goes over; at the height of the way nothing goes up."""
+    start, here = StartPose(pose(-0.5, 0.0, 0.2, 0.0), 0.0), pose(-0.5 + at_m, 0.0, 0.3, 0.0)
+    way = way_back(start, here, LIMITS, 0.3 if at_m else 0.35)
+    assert {way.leg(done) for done in range(1, len(way.increments))} == legs
 
 
 def test_the_arms_planner_takes_it() -> None:
@@ -141,10 +161,10 @@ def test_attempts_that_are_cut_short_do_not_climb(
     over_m = transfer_height(goal, here, LIMITS)
     highest_m = max(over_m, here[2, 3])
     for share in stops:
-        passed = chain_increments(here, way_back(goal, here, LIMITS, over_m))
+        passed = chain_increments(here, way_back(goal, here, LIMITS, over_m).increments)
         assert passed[:, 2, 3].max() <= highest_m + 1e-9
         here = passed[round(share * (len(passed) - 1))]
-    end = chain_increments(here, way_back(goal, here, LIMITS, over_m))[-1]
+    end = chain_increments(here, way_back(goal, here, LIMITS, over_m).increments)[-1]
     np.testing.assert_allclose(end, start, atol=1e-9)
 
 

@@ -234,7 +234,8 @@ def test_the_way_back_to_the_start_ends_there_and_is_not_continued(*, ensembling
     T_start = T_here.copy()
     T_start[:3, 3] += 0.04, 0.03, 0.01
     stamp_ns = rig.frame()
-    back = way_back(StartPose(T_start, rig.grip), T_here, controller.planner.limits, T_start[2, 3] + 0.05)
+    over_m = T_start[2, 3] + 0.05
+    back = way_back(StartPose(T_start, rig.grip), T_here, controller.planner.limits, over_m).increments
     assert len(back) <= 5
     rig.runner.take_goal(ArmGoal(back, View.WRIST, stamp_ns, 1, whole=True))
     rig.until(lambda _: not np.allclose(rig.q, HOME))
