@@ -405,6 +405,20 @@ def test_what_does_not_begin_is_not_asked_again_for_nobody(command: Command) -> 
     assert len(asked) == 2
 
 
+@pytest.mark.parametrize(("refused", "waited"), [(0, ""), (2, "not yet 2")])
+def test_what_begins_at_last_says_what_it_waited_for(refused: int, waited: str) -> None:
+    asked: list[Command] = []
+    watch = SimpleNamespace(unwanted=str, fault="", say=lambda _words: None)
+
+    def send(command: Command) -> Reply:
+        asked.append(command)
+        ok = len(asked) > refused
+        return Reply(command, ok=ok, message="" if ok else f"not yet {len(asked)}")
+
+    reply = repeating(watch, send, LIMIT_S)._do(SetTask("wave", 0))
+    assert (reply.ok, reply.message) == (True, waited)
+
+
 @pytest.mark.parametrize(("command", "said"), REPEATED)
 def test_what_does_not_begin_is_told_every_five_seconds(
     command: Command, said: str, monkeypatch: pytest.MonkeyPatch

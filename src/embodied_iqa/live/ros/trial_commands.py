@@ -279,9 +279,10 @@ class TrialCommands:
     def _insist(self, command: Command, client: Client[RequestT, AnswerT], request: RequestT) -> Reply:
         """Send a request again until the deadline: what its node waits for may not have come yet.
 
-        Nothing begins for a trial that nobody wants any more.
+        Nothing begins for a trial that nobody wants any more. The reply has the last reason to wait as
+        its message, where it has none of its own.
         """
-        begun = time.monotonic()
+        begun, waited = time.monotonic(), ""
         news = WaitNews(self._watch.say)
         news.begin(begun)
         while True:
@@ -289,7 +290,8 @@ class TrialCommands:
                 return Reply(command, ok=False, message=reason)
             reply, now = self._send(command, client, request), time.monotonic()
             if reply.ok or now > begun + self._deadline_s:
-                return reply
+                return replace(reply, message=reply.message or waited)
+            waited = reply.message
             news.tell(f"{_WAITING[type(command)]}: {reply.message}", self._watch.fault, now)
             time.sleep(_AGAIN_S)
 

@@ -105,7 +105,8 @@ def _answered(state: TrialState, event: Answered) -> Step:
 
 def _chunk_seen(state: TrialState, event: ChunkSeen) -> Step:
     held = state.held if event.status is ChunkStatus.ACT else ""
-    state = replace(state, held=held, decided=state.decided | {event.status}, failure=event.failure)
+    decided, acts = state.decided | {event.status}, state.acts + (event.status is ChunkStatus.ACT)
+    state = replace(state, held=held, decided=decided, acts=acts, failure=event.failure)
     if event.status is ChunkStatus.DONE and state.is_executing:
         return _end_run(replace(state, rejection=""), "the VLA reported that the task is done")
     return state, []
@@ -139,10 +140,9 @@ def _replied(state: TrialState, reply: Reply) -> Step:
         what = "" if isinstance(done, CheckArm) else f"{type(done).__name__} failed: "
         return cancel(state, f"{what}{reply.message}")
     if isinstance(done, ResetWorld | SetDistortion):
-        start_ns = max(reply.stamp_ns, state.start_ns)
-        state = replace(state, start_ns=start_ns, now_ns=start_ns, moved_ns=start_ns)
-        # what came since the last run ended is of neither run
-        state = replace(state, answered=0, decided=frozenset(), failure="", world=None)
+        state = state.from_start(reply.stamp_ns)
+    if isinstance(done, SetTask) and state.stage is Stage.ARM:
+        state = replace(state, waited=reply.message)
     if isinstance(done, Rearm) and not state.plan.stops_time:
         # the arm refuses what a policy decides on images from before the arming
         from_ns = reply.stamp_ns
@@ -309,7 +309,7 @@ def _arm_seen(state: TrialState, event: ArmSeen) -> Step:
         if event.broken_down:
             return cancel(state, f"equipment failure: {event.reason}")
         if event.moving:
-            state = replace(state, moved_ns=event.stamp_ns, held="", at_rest="")
+            state = replace(state, moved_ns=event.stamp_ns, moved=True, held="", at_rest="")
         else:
             state = replace(state, held=event.reason if event.held_by_gate else "", at_rest=event.reason)
     return _time_passed(state) if carries_time else (state, [])

@@ -67,9 +67,7 @@ def _stood_still(state: TrialState) -> str:
     is_over = state.ended_ns - state.start_ns > state.plan.run_limit_ns
     is_known = state.plan.has_arm and not state.emergency and not state.held
     return (
-        f"; at its end the arm did not move: {state.at_rest}"
-        if is_over and is_known and state.at_rest
-        else ""
+        f"; at its end the arm stood still: {state.at_rest}" if is_over and is_known and state.at_rest else ""
     )
 
 
@@ -91,12 +89,22 @@ def overdue_motion(state: TrialState) -> str:
     The time that decisions take counts towards neither.
     """
     plan, now_ns = state.plan, state.now_ns
+    waited = f"; reported before the run: {state.waited}" if state.waited and not state.decided else ""
     if not plan.has_arm:
         lacks = "no answer or no decision" if plan.has_vlm else "no decision"
-        return lacks if now_ns - state.moved_ns > plan.no_motion_limit_ns else ""
+        return f"{lacks}{waited}" if now_ns - state.moved_ns > plan.no_motion_limit_ns else ""
     if held := held_by_gate(state, now_ns):
         limit = f"the gate held the arm for over {plan.hold_limit_ns / SECOND_NS:g} s: {held}"
         return limit if now_ns - state.moved_ns > plan.hold_limit_ns else ""
-    still_ns = now_ns - max(state.moved_ns, state.held_ns)
+    if now_ns - max(state.moved_ns, state.held_ns) <= plan.no_motion_limit_ns:
+        return ""
     why = f": {state.at_rest}" if state.at_rest else ""
-    return f"the arm did not move{why}" if still_ns > plan.no_motion_limit_ns else ""
+    return f"{_no_motion(state)}{why}{waited}"
+
+
+def _no_motion(state: TrialState) -> str:
+    """Return that a run ends for lack of motion: one whose arm has moved does not say that it did not."""
+    if not state.moved:
+        return "the arm did not move"
+    after = f" after {state.acts} decision{'s' * (state.acts != 1)}" if state.acts else ""
+    return f"the arm stood still for {state.plan.no_motion_limit_ns / SECOND_NS:g} s{after}"

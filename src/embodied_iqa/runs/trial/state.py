@@ -38,7 +38,10 @@ class TrialState:
         rejected_ns: Stamp of that frame; 0 for none.
         asked: Whether the VLM was asked about the run's first frame.
         answered: Answers and failures of the VLM in this run.
+        waited: What the policy last waited for before it began this run; empty where it did not wait.
         decided: How the VLA decided in this run; None stands for a failure.
+        acts: Its decisions of this run to act.
+        moved: Whether the arm has moved in this run.
         world: Newest state of the world in this run.
         ended_ns: When the run was ended, before things come to rest.
         ending: Why the run ends; empty before. Only an emergency stop settles the outcome.
@@ -70,7 +73,10 @@ class TrialState:
     rejected_ns: int = 0
     asked: bool = False
     answered: int = 0
+    waited: str = ""
     decided: frozenset[ChunkStatus | None] = frozenset()
+    acts: int = 0
+    moved: bool = False
     world: WorldSeen | None = None
     ended_ns: int = 0
     ending: str = ""
@@ -104,6 +110,12 @@ class TrialState:
         # without a given start, the first run starts where the arm is
         has_start = self.run_index > 0 or self.plan.has_start
         return isinstance(done, CheckStart) and has_start and not reply.stopped
+
+    def from_start(self, stamp_ns: int) -> TrialState:
+        """Return the state of a run from a stamp on: what came since the last run ended is of neither."""
+        start_ns = max(stamp_ns, self.start_ns)
+        state = replace(self, start_ns=start_ns, now_ns=start_ns, moved_ns=start_ns, moved=False)
+        return replace(state, answered=0, decided=frozenset(), acts=0, failure="", world=None)
 
     def without_run(self) -> TrialState:
         """Return the state between two runs, or before another start of the same one."""

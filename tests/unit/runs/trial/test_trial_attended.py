@@ -217,7 +217,7 @@ def test_a_person_reads_that_every_decision_came_too_late() -> None:
         return [late, Deciding(busy=True)]
 
     world = AttendedWorld(plan=replace(ATTENDED, distortions=()), on_tick=tick).play()
-    why = "the run took too long; at its end the arm did not move: the decision came too late"
+    why = "the run took too long; at its end the arm stood still: the decision came too late"
     (question,) = [one for one in world.asked if one.stage is Stage.JUDGE]
     assert question.problem.startswith(why)
 

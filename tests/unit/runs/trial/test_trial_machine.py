@@ -21,6 +21,7 @@ from embodied_iqa.runs.trial.protocol import (
     AskVlm,
     ChunkSeen,
     CloseRecording,
+    Command,
     Deciding,
     EndedByPerson,
     Event,
@@ -237,6 +238,48 @@ def test_a_run_without_motion_ends() -> None:
     assert PLAN.no_motion_limit_ns <= took_ns <= PLAN.no_motion_limit_ns + 3 * TICK_NS
 
 
+@pytest.mark.parametrize(("acts", "after"), [(0, ""), (1, " after 1 decision"), (2, " after 2 decisions")])
+@pytest.mark.parametrize(("reason", "why"), [("", ""), ("no lease", ": no lease")])
+def test_a_run_whose_arm_has_moved_ends_because_it_stood_still(
+    acts: int, after: str, reason: str, why: str
+) -> None:
+    def tick(world: FakeWorld) -> list[Event]:
+        number = (world.since_start_ns - 1) // TICK_NS
+        decided = [ChunkSeen(world.now_ns, ChunkStatus.ACT)] if number < acts else []
+        return [ArmSeen(world.now_ns, moving=number < 5, emergency_stop=False, reason=reason), *decided]
+
+    results = FakeWorld(on_tick=tick, success=False).play().state.results
+    assert [result.reason for result in results] == 3 * [f"the arm stood still for 3 s{after}{why}"]
+
+
+WAITED = "the policy waits for images of front and wrist; the nearest are 0.0793 s apart"
+
+
+class Waits(FakeWorld):
+    """The policy waits for its images before it begins its first run."""
+
+    def reply(self, command: Command) -> Reply:
+        reply = super().reply(command)
+        waits = isinstance(command, SetTask) and command.task and self.state.run_index == 0
+        return replace(reply, message=WAITED) if waits else reply
+
+
+@pytest.mark.parametrize("has_arm", [False, True])
+def test_a_run_without_a_decision_says_what_its_policy_has_waited_for(*, has_arm: bool) -> None:
+    first, second, _ = Waits(plan=replace(PLAN, has_arm=has_arm)).play().state.results
+    nothing = "the arm did not move" if has_arm else "no answer or no decision"
+    assert first.reason == f"{nothing}; reported before the run: {WAITED}"
+    assert second.reason == nothing, "its policy did not wait"
+
+
+def test_what_a_policy_that_decides_has_waited_for_is_no_reason() -> None:
+    def tick(world: FakeWorld) -> list[Event]:
+        return [ChunkSeen(world.now_ns, ChunkStatus.NO_TARGET)]
+
+    result = Waits(plan=ONE_RUN, on_tick=tick, success=False).play().state.results[0]
+    assert WAITED not in result.reason
+
+
 def test_a_run_whose_arm_somebody_has_stopped_says_so() -> None:
     def stopped(world: FakeWorld) -> list[Event]:
         return [ArmSeen(world.now_ns, moving=False, emergency_stop=False, reason="stopped by hand")]
@@ -287,7 +330,7 @@ def test_answers_that_are_always_too_late_are_named_where_the_run_takes_too_long
             Deciding(busy=True),
         ]
 
-    why = f"the run took too long; at its end the arm did not move: {late}"
+    why = f"the run took too long; at its end the arm stood still: {late}"
     result = FakeWorld(plan=ONE_RUN, on_tick=tick, success=False).play().state.results[0]
     assert (result.outcome, result.reason) == (Outcome.FAILURE, why)
     assert FakeWorld(plan=ONE_RUN, on_tick=tick).play().state.results[0].reason == why
