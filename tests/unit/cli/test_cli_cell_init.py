@@ -235,6 +235,35 @@ def test_an_arm_whose_model_is_not_known_has_a_file_without_it(
     assert printed["left_out"][0].startswith("arm_node.model")
 
 
+@pytest.mark.parametrize(
+    ("vla", "said"),
+    [
+        ("openpi://gpu:8000", True),
+        ("openvla+http://gpu:8000/act", True),
+        ("openpi://gpu:8000 or pi0-libero=openpi://gpu:8001", True),
+        ("pi0-ur5=openpi://gpu:8000", False),
+        ("classical-vla", False),
+        (None, False),
+    ],
+)
+def test_a_policy_whose_actions_nothing_names_has_their_convention_left_out(
+    vla: str | None,
+    said: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def cameras(file: CellFile, *_: object) -> None:
+        file.set("camera_node.source", "topic", "from other nodes")
+
+    monkeypatch.setattr(init, "_describe_cameras", cameras)
+    given = [] if vla is None else ["--vla", vla]
+    words = ["--robot-ip", "none", "--topic", "top=/a", *given, "--yes", "--json"]
+    assert main(["cell", "init", "--out", str(tmp_path / "cell.yaml"), *words]) == 0
+    left_out = json.loads(capsys.readouterr().out)["left_out"]
+    assert any(line.startswith("vla_node.policy.convention: what the actions") for line in left_out) is said
+
+
 def test_what_is_looked_for_is_said_before_anything_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -34,6 +34,7 @@ from embodied_iqa.cli.cell.questions import (
 )
 from embodied_iqa.cli.output import next_command, print_json, print_note
 from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.models.subjects.reference import parse_vla
 from embodied_iqa.runs.cell.cell_file import CellFile
 from embodied_iqa.runs.cell.discovery import DISCOVERY_S, await_topics
 
@@ -43,6 +44,10 @@ if TYPE_CHECKING:
 _READ_S: Final = 5.0
 _STILL_S: Final = 0.5
 _TYPED: Final = "as given"
+_CONVENTION: Final = (
+    "vla_node.policy.convention: what the actions of the policy mean, unless its server states that, as "
+    "`embodied-iqa serve` does"
+)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -201,6 +206,8 @@ def _describe_rest(file: CellFile, arguments: argparse.Namespace, questions: Que
         file.left_out.append("vla_node.subject: the policy (`embodied-iqa subjects list`)")
     else:
         file.set("vla_node.subject", vla, _TYPED)
+        if parse_vla(vla).needs_convention:
+            file.left_out.append(_CONVENTION)
     vlm = arguments.vlm or questions.ask("VLM that answers about the images, or none", fitting_vlm)
     if vlm is None:
         file.left_out.append("vlm_node.subject: the VLM, or none (`embodied-iqa subjects list`)")
