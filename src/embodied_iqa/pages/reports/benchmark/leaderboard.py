@@ -32,8 +32,8 @@ def chapter(results: BenchmarkResults) -> Chapter:
     counted = ", or those of them that a table names" if partial else ""
     lead = (
         f"Mean and spread over {splits} of the references, 8:2{counted}. A metric named train:NAME is "
-        "trained anew for each split; trained:DIR is tested as it is, also on what it was trained on. Dot: the same mean "
-        "SRCC; line: its 95 % interval from drawing whole references again."
+        "trained anew for each split; trained:DIR is tested as it is, also on what it was trained on. Dot: "
+        "the same mean SRCC; line: its 95 % interval from drawing whole references again."
     )
     return Chapter(
         "leaderboard",
