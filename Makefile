@@ -52,9 +52,8 @@ test: test-setup ## every test: style (ruff, mypy strict, layering), unit, ROS g
 	@echo "tests are collected first, without a line: some seconds, minutes on a busy machine"
 	$(ENVIRONMENT)/python -m pytest --strict-skips $(if $(filter-out 1,$(WORKERS)),-n $(WORKERS)) $(ARGS)
 
-test-setup: # what tests need beyond `make models`: Ray, Chromium for the tests of pages, and what builds the site
+test-setup: docs-setup # what tests need beyond `make models`: Ray, Chromium for the tests of pages, and what builds the site
 	@bash scripts/setup.sh --models --ray --browser $(if $(CPU),--cpu)
-	@bash scripts/setup_docs.sh
 
 check: test-setup ## ruff, mypy and the tests that a change can reach: make check ARGS="--base HEAD~3 --list"
 	@PYTHONPATH=scripts $(ENVIRONMENT)/python -m reach --workers $(WORKERS) $(ARGS)
