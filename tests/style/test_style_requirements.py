@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import sys
 import tomllib
 from functools import cache
@@ -131,6 +132,15 @@ def test_extras_ask_for_what_a_checkout_installs(extra: str, files: list[str]) -
     assert pinned <= asked
     assert asked - pinned <= {pin.key for pin in read_pins(FOLDER / "core.txt")}
     assert (asked == pinned) == (extra in {"gate", "record", "all"})
+
+
+def test_the_guide_says_of_every_extra_what_it_is_for_and_whether_aarch64_has_it() -> None:
+    guide = (ROOT / "docs" / "installation.md").read_text(encoding="utf-8")
+    extras = set(_project()["optional-dependencies"])
+    table = guide.partition("| Extra | For |")[2].partition("\n\n")[0]
+    assert extras == set(re.findall(r"^\| `([a-z]+)` \|", table, re.MULTILINE))
+    on_aarch64 = guide.partition("On aarch64, ")[2].partition("\n\n")[0]
+    assert extras <= set(re.findall(r"`([a-z]+)`", on_aarch64))
 
 
 @cache
