@@ -13,8 +13,8 @@ import yaml
 from style_sources import PACKAGE, ROOT
 
 import docs_site
+import write_notebooks
 import write_reference
-import write_tour
 
 DOCS = ROOT / "docs"
 MADE = {"reference/api.md"}
@@ -70,10 +70,21 @@ def test_an_item_that_became_part_of_a_paragraph_is_found(tmp_path: Path) -> Non
     ]
 
 
-def test_the_executed_notebook_is_the_notebook() -> None:
-    page = (DOCS / "tour.md").read_text(encoding="utf-8")
-    places = [page.index(part) for part in write_tour.page_without_outputs()]
+@pytest.mark.parametrize("notebook", write_notebooks.NOTEBOOKS, ids=lambda path: path.stem)
+def test_the_executed_notebook_is_the_notebook(notebook: Path) -> None:
+    page = write_notebooks.page_of(notebook).read_text(encoding="utf-8")
+    places = [page.index(part) for part in write_notebooks.page_without_outputs(notebook)]
     assert places == sorted(places)
+
+
+@pytest.mark.parametrize("notebook", write_notebooks.NOTEBOOKS, ids=lambda path: path.stem)
+def test_the_notebook_holds_the_outputs_of_its_page(notebook: Path) -> None:
+    page = write_notebooks.page_of(notebook).read_text(encoding="utf-8")
+    shown = re.findall(r"^```text\n(.*?)\n```$|^!\[Image that", page, re.DOTALL | re.MULTILINE)
+    held = [output["data"] for cell in write_notebooks.cells(notebook) for output in cell.get("outputs", ())]
+    assert ["" if "image/jpeg" in data else data["text/plain"] for data in held] == shown
+    assert {name for data in held for name in data} == {"image/jpeg", "text/plain"}
+    assert notebook.stat().st_size < 200_000
 
 
 def test_the_generated_references_are_current() -> None:

@@ -1,4 +1,4 @@
-"""Every example runs as its page says: scripts, the notebook, and the parts of a user's own."""
+"""Every example runs as its page says: scripts, the notebooks, and the parts of a user's own."""
 
 from __future__ import annotations
 
@@ -135,13 +135,17 @@ def test_a_database_is_queried(tmp_path: Path) -> None:
         database.table("pears")
 
 
-def test_the_notebook_runs_from_top_to_bottom() -> None:
-    cells = json.loads((EXAMPLES / "tour.ipynb").read_text(encoding="utf-8"))["cells"]
+@pytest.mark.parametrize(
+    ("name", "made"),
+    [("tour", {"cognition", "decision", "quality"}), ("gate-loop", {"qualities", "asked_ns", "held"})],
+)
+def test_a_notebook_runs_from_top_to_bottom(name: str, made: set[str]) -> None:
+    cells = json.loads((EXAMPLES / f"{name}.ipynb").read_text(encoding="utf-8"))["cells"]
     names: dict[str, object] = {}
     for cell in cells:
         if cell["cell_type"] == "code":
             exec(compile("".join(cell["source"]), cell["id"], "exec"), names)
-    assert {"cognition", "decision", "quality"} <= set(names)
+    assert made <= set(names)
 
 
 @pytest.mark.usefixtures("_own_code")
