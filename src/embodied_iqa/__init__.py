@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         Database,
         Run,
         distort,
+        distort_region,
         list_distortions,
         load_vla,
         load_vlm,
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from embodied_iqa.imaging.distortions import (
         DistortionClass,
         FrameDistorter,
-        distort_region,
         parse_distortion,
     )
     from embodied_iqa.imaging.distortions import Entry as DistortionEntry
@@ -104,7 +104,7 @@ _PLACES = {
     "WorldObservation": "world.worlds",
     "WorldTask": "world.worlds",
     "distort": "api.interface",
-    "distort_region": "imaging.distortions",
+    "distort_region": "api.interface",
     "distortion": "imaging.distortions.catalogue:entry",
     "draw_task_scene": "world.scenes.language.five_tasks",
     "list_distortions": "api.interface",

@@ -78,12 +78,27 @@ def image_batch(argument: Any) -> ImageBatch:
     source = argument if is_tensor else np.asarray(argument)
     pixels = _array(source) if is_tensor else source
     if pixels.ndim not in {3, 4}:
-        raise InputError("not an image", expected=_EXPECTED, got=f"{pixels.shape} {pixels.dtype}")
+        raise _no_image(pixels)
     channels_first = _has_channels_first(pixels, usual=is_tensor)
     ordered = np.moveaxis(pixels, -3, -1) if channels_first else pixels
     is_batch = ordered.ndim == 4
     images = tuple(_bytes(image) for image in (ordered if is_batch else ordered[None]))
     return ImageBatch(images, is_batch, channels_first, source)
+
+
+def _no_image(pixels: NDArray[Any]) -> InputError:
+    """Return the error for an array of another form, with what makes an image of it."""
+    remedies = list[str]()
+    if pixels.ndim == 2:
+        remedies.append("grey a: np.stack([a] * 3, -1)")
+    elif pixels.ndim in {3, 4} and pixels.shape[-1] == 1:
+        remedies.append("grey a: np.repeat(a, 3, -1)")
+    elif pixels.ndim in {3, 4} and pixels.shape[-1] == 4:
+        remedies.append("RGBA a: a[..., :3]")
+    if pixels.dtype == np.uint16:
+        remedies.append("16 bits a: a / 65535")
+    expected = "; ".join([_EXPECTED, *remedies])
+    return InputError("not an image", expected=expected, got=f"{pixels.shape} {pixels.dtype}")
 
 
 def _is_tensor(value: object) -> bool:
@@ -107,7 +122,7 @@ def _has_channels_first(pixels: NDArray[Any], *, usual: bool) -> bool:
     """Return the order of the axes: the usual one where it fits, the other one where only that does."""
     first, last = pixels.shape[-3] == 3, pixels.shape[-1] == 3
     if not first and not last:
-        raise InputError("not an image", expected=_EXPECTED, got=f"{pixels.shape} {pixels.dtype}")
+        raise _no_image(pixels)
     return first if first != last else usual
 
 
@@ -120,7 +135,7 @@ def _bytes(image: NDArray[Any]) -> Image:
     if image.dtype == np.uint8:
         return np.ascontiguousarray(image)
     if not np.issubdtype(image.dtype, np.floating):
-        raise InputError("not an image", expected=_EXPECTED, got=f"{image.shape} {image.dtype}")
+        raise _no_image(image)
     levels = np.rint(image.astype(np.float64) * 255.0)
     if image.size and not (levels.min() >= 0.0 and levels.max() <= 255.0):  # what is not a number fails, too
         found = f"{image.min():g} to {image.max():g}"

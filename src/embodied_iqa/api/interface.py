@@ -27,8 +27,15 @@ from embodied_iqa.data.database.store import open_database as open_store
 from embodied_iqa.data.lerobot.dataset import LeRobotDataset
 from embodied_iqa.data.recording.reader import TrialReader
 from embodied_iqa.data.recording.recorded import RecordedImage
-from embodied_iqa.imaging.distortions import FrameDistorter, catalogue, miqd_catalogue, parse_distortion
+from embodied_iqa.imaging.distortions import (
+    FrameDistorter,
+    catalogue,
+    miqd_catalogue,
+    parse_distortion,
+    region,
+)
 from embodied_iqa.imaging.distortions.image import checked
+from embodied_iqa.imaging.distortions.region import Mask
 from embodied_iqa.imaging.distortions.stream import VIEW_OF_FILES, stamp_of_pixels
 from embodied_iqa.imaging.images.frame import Frame, parse_view
 from embodied_iqa.models.scoring.cognition import CognitionScore, score_cognition
@@ -65,7 +72,7 @@ def distort(
         distortion: Number or name (see `list_distortions`) and a level from 1 (mild) to 5 (severe):
             ``"02:3"``, ``"lens-blur:3"``, ``"miqd:fog:4"``, or an own one, ``"python:my_module:entry:3"``.
         seed: Seed of all random parts, at least 0. Seed, view and stamp together determine the image.
-        view: Camera: ``"top"``, ``"side"`` or ``"wrist"``.
+        view: Name of the camera, any; the noise depends on it. ``"top"`` by default, as for image files.
         stamp_ns: Time stamp of the frame in nanoseconds; None for one that follows from the pixels, so that
             `embodied-iqa distort` makes the same of a file, whatever its name.
         frozen: The same noise for every stamp.
@@ -82,6 +89,36 @@ def distort(
     stamps_ns = [stamp_of_pixels(checked(one)) if stamp_ns is None else stamp_ns for one in batch.images]
     return batch.like(
         [distorter.apply(one, view, taken_ns) for one, taken_ns in zip(batch.images, stamps_ns, strict=True)]
+    )
+
+
+def distort_region(
+    image: Any, id_or_name: str, mask: Mask, *, inside: int, outside: int, rng: np.random.Generator
+) -> Any:
+    """Return a copy of an image, or of each of a batch, with one level in a region and another elsewhere.
+
+    The seam is soft. Away from it every pixel is exactly that of ``distortion(id_or_name).apply`` at its
+    level with the same generator, or of the image itself at level 0.
+
+    Args:
+        image: As for `distort`.
+        id_or_name: Number or name of the distortion: ``"02"``, ``"lens-blur"``, ``"miqd:fog"``.
+        mask: ``(H, W)``, true or above 0 inside the region; one for all images of a batch.
+        inside: Level from 1 (mild) to 5 (severe), or 0 for undistorted.
+        outside: Likewise.
+        rng: Source of all random parts; the images of a batch draw from it one after the other.
+
+    Returns:
+        As `distort`.
+
+    Raises:
+        UsageError: Unknown distortion or level.
+        InputError: Another type, shape, range or size, or the mask has another size.
+    """
+    batch = image_batch(image)
+    levels = {"inside": inside, "outside": outside}
+    return batch.like(
+        [region.distort_region(one, id_or_name, mask, **levels, rng=rng) for one in batch.images]
     )
 
 

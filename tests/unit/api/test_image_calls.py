@@ -82,6 +82,24 @@ def test_a_batch_is_distorted_as_its_images_are(tmp_path: Path) -> None:
     assert embodied_iqa.metric("psnr")(str(tmp_path / "a.png"), REFERENCES[0]) == EXPECTED[0]
 
 
+def test_a_region_is_distorted_in_the_types_of_other_images() -> None:
+    mask = np.zeros((40, 48), np.bool_)
+    mask[:20] = True
+
+    def mixed(image: object) -> np.ndarray:
+        rng = np.random.default_rng(3)
+        found: np.ndarray = embodied_iqa.distort_region(image, "12", mask, inside=4, outside=0, rng=rng)
+        return found
+
+    expected = mixed(REFERENCES[0])
+    assert not np.array_equal(expected, REFERENCES[0])
+    floats = mixed(REFERENCES[0] / 255)
+    assert floats.dtype == np.float64
+    assert np.array_equal(np.rint(floats * 255), expected)
+    assert np.array_equal(mixed(REFERENCES)[0], expected)
+    assert mixed(REFERENCES).shape == REFERENCES.shape
+
+
 @pytest.mark.parametrize(
     ("image", "message"),
     [
@@ -94,6 +112,10 @@ def test_a_batch_is_distorted_as_its_images_are(tmp_path: Path) -> None:
         (DISTORTED[0].astype(np.uint16), r"not an image; .* got '\(40, 48, 3\) uint16'"),
         (DISTORTED[0, ..., 0], r"not an image; .* got '\(40, 48\) uint8'"),
         (DISTORTED[..., :2], r"not an image; .* got '\(3, 40, 48, 2\) uint8'"),
+        (DISTORTED[0, ..., 0], r"grey a: np\.stack\(\[a\] \* 3, -1\); got"),
+        (DISTORTED[..., :1], r"grey a: np\.repeat\(a, 3, -1\); got"),
+        (DISTORTED[0].astype(np.uint16), "16 bits a: a / 65535; got"),
+        (np.concatenate([DISTORTED, DISTORTED[..., :1]], -1), r"RGBA a: a\[\.\.\., :3\]; got"),
         ("no-such.png", "no-such.png"),
         (None, "not an image"),
     ],

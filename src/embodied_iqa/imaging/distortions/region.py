@@ -14,7 +14,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError
-from embodied_iqa.imaging.distortions.catalogue import distort
+from embodied_iqa.imaging.distortions.catalogue import distort, entry
 from embodied_iqa.imaging.distortions.image import FloatImage, Image, checked
 from embodied_iqa.imaging.distortions.spec import LEVELS
 from embodied_iqa.imaging.images.codecs import decode_file
@@ -96,16 +96,16 @@ def distort_region(
 ) -> Image:
     """Distort at level ``inside`` within the region and at level ``outside`` elsewhere, with a soft seam.
 
-    Away from the seam every pixel is exactly that of ``distort`` at its level with the same generator; equal
-    levels are ``distort`` itself.
+    Away from the seam every pixel is exactly that of ``distortion(id).apply`` at its level with the same
+    generator, or of the image itself at level 0; equal levels give that image.
 
     Args:
         image: ``(H, W, 3)`` uint8 RGB.
         id_or_name: The distortion.
         mask: ``(H, W)``, true or above 0 inside the region.
-        inside: Level 1 to 5.
-        outside: Level 1 to 5.
-        rng: As for ``distort``.
+        inside: Level 1 to 5, or 0 for undistorted.
+        outside: Likewise.
+        rng: As for ``distortion(id).apply``; the same state gives the same image, bit for bit.
 
     Raises:
         UsageError: Unknown distortion or level.
@@ -117,11 +117,19 @@ def distort_region(
             "the mask differs in size from the image", expected=str(image.shape[:2]), got=np.shape(mask)
         )
     twin = copy.deepcopy(rng)
-    of_inside = distort(image, id_or_name, inside, rng)
+    of_inside = _at_level(image, id_or_name, inside, rng)
     if inside == outside:
         return of_inside
-    of_outside = distort(image, id_or_name, outside, twin)
+    of_outside = _at_level(image, id_or_name, outside, twin if inside else rng)
     return blended(of_inside, of_outside, np.asarray(cv2.merge([feathered(mask)] * 3)))
+
+
+def _at_level(image: Image, id_or_name: str, level: int, rng: Generator) -> Image:
+    """Return a distorted copy, or a plain one at level 0."""
+    if level == 0:
+        entry(id_or_name)  # refuses an unknown one
+        return image.copy()
+    return distort(image, id_or_name, level, rng)
 
 
 def blended(of_inside: Image, of_outside: Image, weight: FloatImage) -> Image:

@@ -75,6 +75,21 @@ def test_every_combination_works_and_equal_levels_are_the_plain_distortion(
     assert (inside == outside) == np.array_equal(out, distort(photograph, "13", inside, rng()))
 
 
+@pytest.mark.parametrize(("inside", "outside"), [(4, 0), (0, 4)])
+def test_level_0_leaves_its_side_of_the_seam_as_it_is(inside: int, outside: int, photograph: Image) -> None:
+    rng = np.random.default_rng(3)
+    out = distort_region(photograph, "12", box(), inside=inside, outside=outside, rng=rng)
+    expected = np.random.default_rng(3)
+    distorted, weight = distort(photograph, "12", 4, expected), feathered(box())
+    plain, changed = (weight == 0, weight == 1) if inside else (weight == 1, weight == 0)
+    assert np.array_equal(out[plain], photograph[plain])
+    assert np.array_equal(out[changed], distorted[changed])
+    assert rng.bit_generator.state == expected.bit_generator.state
+    same = distort_region(photograph, "12", box(), inside=0, outside=0, rng=rng)
+    assert np.array_equal(same, photograph)
+    assert not np.may_share_memory(same, photograph)
+
+
 def test_empty_and_full_masks_are_the_levels_themselves(photograph: Image):
     nothing = np.zeros(photograph.shape[:2], np.uint8)
     for mask, level in ((nothing, 2), (nothing + 255, 4)):
@@ -99,4 +114,6 @@ def test_wrong_masks_and_levels_are_refused(photograph: Image):
     with pytest.raises(InputError, match="differs in size"):
         distort_region(photograph, "01", box()[1:], inside=1, outside=2, rng=rng)
     with pytest.raises(UsageError, match="level"):
-        distort_region(photograph, "01", box(), inside=1, outside=0, rng=rng)
+        distort_region(photograph, "01", box(), inside=1, outside=6, rng=rng)
+    with pytest.raises(UsageError, match="unknown distortion"):
+        distort_region(photograph, "none", box(), inside=0, outside=0, rng=rng)
