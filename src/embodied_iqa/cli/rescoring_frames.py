@@ -30,7 +30,7 @@ from embodied_iqa.data.frames.image_folder import FolderFrames, NumberedFrames
 from embodied_iqa.data.frames.recording_frames import RecordingFrames
 from embodied_iqa.data.recording.camera_models import recorded_intrinsics, recorded_poses
 from embodied_iqa.data.recording.opening import recording_files
-from embodied_iqa.data.recording.robot_states import RobotStates
+from embodied_iqa.data.recording.robot_states import RobotStates, states_of_trial
 from embodied_iqa.data.recording.trial_record import RunRecord, TrialRecord
 from embodied_iqa.imaging.distortions import parse_distortion
 from embodied_iqa.imaging.images.assembler import Source
@@ -257,6 +257,9 @@ def _actions(arguments: argparse.Namespace, frames: Frames) -> RecordedActions |
 
 def _states(arguments: argparse.Namespace, frames: Frames) -> RobotStates | DatasetStates | None:
     topics = sampling_of(arguments, frames.path).states
+    own = isinstance(frames, RecordingFrames) and frames.is_of_trial and arguments.vla is not None
+    if own and not topics.by_kind():
+        topics = states_of_trial(frames.path)
     if not topics.by_kind():
         return None
     if isinstance(frames, DatasetFrames):

@@ -12,6 +12,7 @@ from pathlib import Path
 import lxml.html
 import pytest
 
+import trial_recording
 from embodied_iqa.arm.robot.foreign.options import JOINTS
 from embodied_iqa.arm.verdict import GateMode
 from embodied_iqa.base.errors import UsageError
@@ -42,7 +43,8 @@ from embodied_iqa.runs.offline import rescored_frames
 from embodied_iqa.runs.offline.rescoring_plan import Panel, RescoringPlan, check_panel
 from embodied_iqa.world.protocols import ActionChunk, ChunkStatus, SubjectInfo, VlaObservation
 from lerobot_samples import TASKS, TOP, WRIST, Layout, write_dataset
-from trial_recording import PixelVla, PixelVlm, image, type_store, write_trial
+from trial_recording import PixelVla, PixelVlm, Recorder, image, type_store, write_trial
+from trial_recording import stamp_ns as run_stamp_ns
 
 COLOUR, EYE = "/camera/camera/color/image_raw", "/eye/image"
 START_NS, PERIOD_NS, COUNT = 10**18, 10**8, 12
@@ -549,6 +551,33 @@ def test_a_trial_that_is_taken_as_images_needs_a_task_and_a_distortion(
         option = "--task" if "--task" in words else "--vlm"
         assert f"{option} takes the recording of a trial as images; {expected}" in capsys.readouterr().err
     assert main(["rescore", str(trial), "--vlm", "p", *out, "--task", TASK, "--distortion", "19:5"]) == 0
+
+
+class _ArmRecorder(Recorder):
+    """Records the arm, as a trial does."""
+
+    def frame(self, run: int, frame: int, spec: DistortionSpec | None, *, decides: bool) -> None:
+        at_ns = run_stamp_ns(run, frame)
+        self.send("/arm/tool_pose", "geometry_msgs/msg/PoseStamped", at_ns, pose=self.pose(0.3))
+        kind, names = "sensor_msgs/msg/JointState", [*(f"{one}_joint" for one in JOINTS), "gripper"]
+        self.send("/arm/joint_states", kind, at_ns, name=names, position=[0.1] * len(names))
+        super().frame(run, frame, spec, decides=decides)
+
+
+def test_a_trial_that_is_taken_as_images_has_the_state_of_its_arm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("--vla", "p", "--task", TASK, "--distortion", "19:5", "--every", "0")
+    trial = write_trial(tmp_path / "bare.mcap")
+    assert main(["rescore", str(trial), *words, "--out", str(tmp_path / "bare")]) == 2
+    assert "needs the pose of the tool and the gripper" in capsys.readouterr().err
+    monkeypatch.setattr(trial_recording, "Recorder", _ArmRecorder)
+    trial = write_trial(tmp_path / "trial.mcap")
+    assert main(["rescore", str(trial), *words, "--out", str(tmp_path / "out")]) == 0
+    made = (run for file in (tmp_path / "out").rglob("trial.mcap") for run in read_trial(file).runs)
+    chunks = [chunk for run in made for chunk in run.chunks if chunk.is_decision]
+    assert {chunk.gripper for chunk in chunks} == {0.1}
+    assert 0.3 in {round(float(chunk.T_base_tool[0, 3]), 6) for chunk in chunks}
 
 
 def test_every_image_is_an_option_of_images(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,8 +20,14 @@ from embodied_iqa.data.lerobot.statistics import ImageCounts
 from embodied_iqa.data.lerobot.video_output import VideoCodec
 from embodied_iqa.data.recording.errors import RecordingReadError
 from embodied_iqa.data.recording.reader import TrialReader
-from embodied_iqa.data.recording.robot_states import RobotState, RobotStates, StateTopics
-from embodied_iqa.data.recording.trial_reading import METADATA, read_trial
+from embodied_iqa.data.recording.robot_states import (
+    RobotState,
+    RobotStates,
+    StateTopics,
+    states_of_trial,
+    topics_of_trial,
+)
+from embodied_iqa.data.recording.trial_reading import read_trial
 from embodied_iqa.data.recording.trial_record import RunRecord, TrialRecord
 from embodied_iqa.imaging.images.frame import View, ordered_views, view_of_topic
 from embodied_iqa.imaging.images.image_cdr import StampedImage
@@ -30,9 +36,9 @@ from embodied_iqa.models.scoring.execution_score import Outcome
 _ROWS: Final = 32
 _LATE_NS: Final = SECOND_NS
 """A message is logged at most so long after its stamp."""
-_TOOL, _JOINTS = "/arm/tool_pose", "/arm/joint_states"
 _POSE_NAMES: Final = ("x_m", "y_m", "z_m", "rx_rad", "ry_rad", "rz_rad")
 _JOINT_NAMES: Final = tuple(f"joint_{number}_rad" for number in range(1, 7))
+_NAMES: Final = {"tool": _POSE_NAMES, "gripper": ("gripper",), "joints": _JOINT_NAMES}
 _PLACES: Final = ("frame_index", "episode_index", "index", "task_index")
 
 
@@ -280,25 +286,13 @@ def _numbers(state: RobotState, names: Sequence[str]) -> tuple[float, ...]:
 
 def _names(path: Path) -> tuple[str, ...]:
     """Return the names of the numbers that a recording has of the robot."""
-    found: list[str] = []
-    for names in (_POSE_NAMES, ("gripper",), _JOINT_NAMES):
-        try:
-            RobotStates(path, _topics(path, names))
-        except InputError:
-            continue
-        found += names
-    return tuple(found)
+    known = states_of_trial(path).by_kind()
+    return tuple(name for kind, names in _NAMES.items() if kind in known for name in names)
 
 
 def _topics(path: Path, names: Sequence[str]) -> StateTopics:
-    with TrialReader(path) as reader:
-        joint = reader.metadata().get(METADATA, {}).get("arm_node.gripper_joint", "") or "gripper"
-    return StateTopics(
-        tool=_TOOL if _POSE_NAMES[0] in names else "",
-        gripper=_JOINTS if "gripper" in names else "",
-        joints=_JOINTS if _JOINT_NAMES[0] in names else "",
-        gripper_joint=joint,
-    )
+    """Return where a recording says what these names are of."""
+    return topics_of_trial(path).only([kind for kind, those in _NAMES.items() if those[0] in names])
 
 
 def _cameras(reader: TrialReader, views: Sequence[View]) -> tuple[DatasetCamera, ...]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_right, insort
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,7 @@ from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.data.recording.errors import RecordingReadError
 from embodied_iqa.data.recording.reader import TrialReader
 from embodied_iqa.data.recording.recorded import RecordedMessage
-from embodied_iqa.data.recording.trial_reading import stamp_ns
+from embodied_iqa.data.recording.trial_reading import METADATA, stamp_ns
 from embodied_iqa.imaging.images.message_geometry import is_unknown_pose, matrix_from_pose
 
 Array = NDArray[np.float64]
@@ -29,6 +30,7 @@ JOINT_TYPE: Final = "sensor_msgs/msg/JointState"
 NUMBER_TYPES: Final = ("std_msgs/msg/Float64", "std_msgs/msg/Float32")
 TYPES: Final = {"tool": (POSE_TYPE,), "gripper": (*NUMBER_TYPES, JOINT_TYPE), "joints": (JOINT_TYPE,)}
 """What a topic may say, and the types that it may have."""
+_GRIPPER: Final = "gripper"
 _OLDEST_NS: Final = SECOND_NS // 2
 _LATE_NS: Final = SECOND_NS
 """States that are recorded by so much later than their stamp are found."""
@@ -53,7 +55,7 @@ class StateTopics:
     joints: str = ""
     arm: ArmModel = ArmModel.UNSET
     tool_m: float = 0.0
-    gripper_joint: str = "gripper"
+    gripper_joint: str = _GRIPPER
     libero: str = ""
 
     @property
@@ -69,6 +71,15 @@ class StateTopics:
         T_base_flange = flange_pose(self.arm.geometry, q_rad)
         T_base_tool: Array = T_base_flange @ tool_along_z(self.tool_m)
         return T_base_tool
+
+    def only(self, kinds: Collection[str]) -> Self:
+        """Return the topics of these kinds alone."""
+        return replace(
+            self,
+            tool=self.tool if "tool" in kinds else "",
+            gripper=self.gripper if "gripper" in kinds else "",
+            joints=self.joints if "joints" in kinds else "",
+        )
 
     def by_kind(self) -> dict[str, str]:
         """Return the topics that there are, by what they say."""
@@ -165,6 +176,25 @@ class RobotStates:
             for message in reader.messages(tuple(dict.fromkeys(kinds.values()))):
                 for at_ns, kind, value in _states(reader, message, kinds, self.topics.gripper_joint):
                     yield message.log_time_ns, at_ns, kind, value
+
+
+def topics_of_trial(path: Path) -> StateTopics:
+    """Return where the recording of a trial says what of the robot, as far as it does."""
+    with TrialReader(path) as reader:
+        joint = reader.metadata().get(METADATA, {}).get("arm_node.gripper_joint", "")
+    joints = "/arm/joint_states"
+    return StateTopics("/arm/tool_pose", joints, joints, gripper_joint=joint or _GRIPPER)
+
+
+def states_of_trial(path: Path) -> StateTopics:
+    """Return those topics of a trial that hold a valid state."""
+    topics = topics_of_trial(path)
+    known = list[str]()
+    for kind in topics.by_kind():
+        with suppress(InputError):
+            RobotStates(path, topics.only([kind]))
+            known.append(kind)
+    return topics.only(known)
 
 
 def _require_valid(reader: TrialReader, topics: StateTopics) -> None:
