@@ -17,6 +17,7 @@ from embodied_iqa.base.records import unstructure
 from embodied_iqa.cli.node_options import add_node_options, overrides_of
 from embodied_iqa.cli.output import console, print_report_table, table_of
 from embodied_iqa.cli.plan_options import add_engine_options, engine_of
+from embodied_iqa.pages.reports.kit.formatting import plural
 
 if TYPE_CHECKING:
     from embodied_iqa.base.jobs.engine import BlockReport
@@ -156,18 +157,19 @@ class _Watch:
         """Print the cost of the new answers."""
         if self._rows:
             each_ms = 1000 * self._outside_s / self._rows
-            print(f"{self._rows} new answers, {each_ms:.2f} ms each beside the models")
+            print(f"{self._rows} new answers, {each_ms:.2f} ms each without the models' own time")
 
 
 def _print(scores: VlmScores) -> None:
     groups = sorted({(group.dimension, group.person) for row in scores.subjects for group in row.groups})
     chance, nobody = scores.subjects[0].chance, len(scores.failed_by_all)
-    print(f"chance {chance:.1%}; items that no subject has right, dummies aside: {nobody}")
+    items = plural(nobody, "item")
+    print(f"chance {chance:.1%}; {items} that no model answers correctly (dummies not counted)")
     table = table_of(
         "subject", "adapter", "plain", "circular", "minus plain", "unparsed", "refused", "empty", "failed"
     )
     for row in scores.subjects:
-        circular = ("", "") if row.circular is None else _circular(row)
+        circular = _circular(row)
         counts = [str(row.readings[name]) for name in ("unparsed", "refused", "empty", "failed")]
         table.add_row(row.subject, row.adapter, str(row.plain), *circular, *counts)
     console().print(table)
@@ -201,7 +203,7 @@ def _print_judges(scores: VlmScores) -> None:
 def _circular(row: SubjectScore) -> tuple[str, str]:
     found = row.circular
     if found is None:
-        return "", ""
+        return "-", "-"
     incomplete = f" ({found.incomplete} incomplete)" if found.incomplete else ""
     return f"{found.hits}{incomplete}", f"{100 * found.minus_plain:+.1f}"
 

@@ -124,9 +124,14 @@ def test_a_run_that_was_cut_short_ends_with_the_same_file_and_asks_nothing_twice
     capsys.readouterr()
     evaluate(bench, *words)
     assert "new answers" not in capsys.readouterr().out
+    evaluate(bench, "--vlm", "random")
+    printed = capsys.readouterr().out
+    assert "items that no model answers correctly (dummies not counted)" in printed
+    (random,) = [line.split() for line in printed.splitlines() if line.startswith("random")]
+    assert random.count("-") == 2, "without --circular"
     shutil.rmtree(tmp_path / "bench" / "results" / "answers" / "oracle")
     evaluate(bench, *words)
-    assert "new answers" in capsys.readouterr().out
+    assert "ms each without the models' own time" in capsys.readouterr().out
 
 
 class Brightness:
