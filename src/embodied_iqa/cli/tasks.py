@@ -19,6 +19,7 @@ from embodied_iqa.world.scenes.language.five_tasks import draw_task_scene, make_
 from embodied_iqa.world.scenes.scene import Scene
 from embodied_iqa.world.tasks.instruction import Instruction
 from embodied_iqa.world.tasks.task import Task, task_row
+from embodied_iqa.world.tasks.task_file_entries import by_line
 from embodied_iqa.world.tasks.task_files import check_task_file, is_exported
 from embodied_iqa.world.tasks.vocabulary import Verb
 
@@ -93,7 +94,7 @@ def check(arguments: argparse.Namespace) -> int:
         from embodied_iqa.data.frames.cameras import parse_topics
 
         topics = parse_topics(arguments.topic or ())
-        errors = (*errors, *faults_of_frames(arguments.file, found, topics))
+        errors = by_line((*errors, *faults_of_frames(arguments.file, found, topics)))
     tasks = sum(len(item.tasks) for item in found)
     if arguments.json:
         result = {"images": len(found), "tasks": tasks, "errors": [str(error) for error in errors]}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -74,7 +74,26 @@ class Entry:
     is_whole: bool = True
 
 
-def read_entries(path: Path, wrong: list[InputError]) -> list[Entry]:
+class LineError(InputError):
+    """An error of a task file with its line, by which errors are sorted.
+
+    Args:
+        line: Counted from 1.
+        words: What is wrong.
+        path: The file; None while that is not known.
+    """
+
+    def __init__(self, line: int, words: str, path: Path | None = None) -> None:
+        super().__init__(f"{line}: {words}" if path is None else f"{path}:{line}: {words}")
+        self.line, self.words = line, words
+
+
+def by_line(errors: Iterable[InputError]) -> tuple[InputError, ...]:
+    """Return the errors of a task file in the order of their lines, those of the whole file first."""
+    return tuple(sorted(errors, key=lambda error: error.line if isinstance(error, LineError) else 0))
+
+
+def read_entries(path: Path, wrong: list[LineError]) -> list[Entry]:
     """Read a file: CSV if its name ends with ``.csv``, else YAML.
 
     Args:
@@ -87,29 +106,29 @@ def read_entries(path: Path, wrong: list[InputError]) -> list[Entry]:
     text = read_text(path, most_bytes=MOST_YAML_BYTES)
     is_csv = path.suffix.lower() == ".csv"
     root = None if is_csv else compose(text, str(path))
-    faults: list[InputError] = []
+    faults: list[LineError] = []
     try:
         entries = _csv_entries(text, faults) if is_csv else _yaml_entries(root, faults)
     except InputError as error:
         raise InputError(f"{path}:{error}") from None
-    wrong += [InputError(f"{path}:{fault}") for fault in faults]
+    wrong += [LineError(fault.line, fault.words, path) for fault in faults]
     return entries
 
 
-def _error(line: int, message: str, expected: str | None = None, got: object = None) -> InputError:
-    return InputError(f"{line}: {message}", expected=expected, got=got)
+def _error(line: int, message: str, expected: str | None = None, got: object = None) -> LineError:
+    return LineError(line, str(InputError(message, expected=expected, got=got)))
 
 
 @contextmanager
-def _noting(faults: list[InputError]) -> Iterator[None]:
+def _noting(faults: list[LineError]) -> Iterator[None]:
     """Add the error of an entry to others, so that those after it are read."""
     try:
         yield
-    except InputError as error:
+    except LineError as error:
         faults.append(error)
 
 
-def _csv_entries(text: str, faults: list[InputError]) -> list[Entry]:
+def _csv_entries(text: str, faults: list[LineError]) -> list[Entry]:
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     entries: list[Entry] = []
     columns: list[str] = []
@@ -168,7 +187,7 @@ def _add_labels(entry: Entry, fields: Fields) -> None:
                 raise _error(label.line, f"an image has two {name}", expected, label.text[:40])
 
 
-def _yaml_entries(root: Any, faults: list[InputError]) -> list[Entry]:
+def _yaml_entries(root: Any, faults: list[LineError]) -> list[Entry]:
     if root is None:
         raise _error(1, "the file is empty", f"format: {FORMAT}")
     top = _members(root, ("format", "version", JOURNAL, "images"), "the file", faults)
@@ -187,7 +206,7 @@ def _yaml_entries(root: Any, faults: list[InputError]) -> list[Entry]:
     return entries
 
 
-def _yaml_entry(node: Any, faults: list[InputError]) -> Entry:
+def _yaml_entry(node: Any, faults: list[LineError]) -> Entry:
     before = len(faults)
     members = _members(node, (*_PLACE_FIELDS, *_LABELS, ORIGIN, "tasks"), "an image", faults)
     tasks = members.pop("tasks", None)
@@ -200,7 +219,7 @@ def _yaml_entry(node: Any, faults: list[InputError]) -> Entry:
     return Entry(_line(node), fields, found, is_whole=len(faults) == before)
 
 
-def _members(node: Any, known: tuple[str, ...], what: str, faults: list[InputError]) -> dict[str, Any]:
+def _members(node: Any, known: tuple[str, ...], what: str, faults: list[LineError]) -> dict[str, Any]:
     """Return the values by their keys; what has no place among them is noted and left out."""
     if not isinstance(node, yaml.MappingNode):
         raise _error(_line(node), f"{what} is not a mapping", f"keys {', '.join(known)}")
@@ -221,7 +240,7 @@ def _items(node: Any, what: str) -> list[Any]:
     return list(node.value)
 
 
-def _scalars(members: dict[str, Any], faults: list[InputError]) -> Fields:
+def _scalars(members: dict[str, Any], faults: list[LineError]) -> Fields:
     fields = {}
     for name, node in members.items():
         if not isinstance(node, yaml.ScalarNode):

@@ -19,8 +19,10 @@ from embodied_iqa.world.tasks.task_file_entries import (
     JOURNAL_LINE,
     Entry,
     Fields,
+    LineError,
     TaskEntry,
     Value,
+    by_line,
     read_entries,
 )
 from embodied_iqa.world.tasks.vocabulary import Verb
@@ -117,7 +119,7 @@ def check_task_file(
         path: As in `load_task_file`.
         files_exist: As in `load_task_file`.
     """
-    wrong: list[InputError] = []
+    wrong: list[LineError] = []
     try:
         entries = read_entries(path, wrong)
     except InputError as error:
@@ -127,7 +129,7 @@ def check_task_file(
         checker.add(entry)
     if not entries and not wrong:
         checker.report(1, "the file lists no images")
-    return tuple(checker.found), (*wrong, *checker.errors)
+    return tuple(checker.found), by_line((*wrong, *checker.errors))
 
 
 class _Checker:
@@ -135,7 +137,7 @@ class _Checker:
 
     def __init__(self, path: Path, *, files_exist: bool) -> None:
         self.found: list[ImageTasks] = []
-        self.errors: list[InputError] = []
+        self.errors: list[LineError] = []
         self._path = path
         self._folder = path.parent.resolve()
         self._files_exist = files_exist
@@ -143,7 +145,7 @@ class _Checker:
 
     def report(self, line: int, message: str, **details: object) -> None:
         error = InputError(message, **details)  # type: ignore[arg-type]
-        self.errors.append(InputError(f"{self._path}:{line}: {error}"))
+        self.errors.append(LineError(line, str(error), self._path))
 
     def add(self, entry: Entry) -> None:
         before = len(self.errors)

@@ -258,6 +258,9 @@ def test_one_pass_finds_missing_images_of_entries_with_other_errors(folder: Path
     )
     _, wrong = check_task_file(written(folder, HEAD + entries))
     line = HEAD.count("\n") + 1
+    lines = [int(str(error).partition("tasks.yaml:")[2].partition(":")[0]) for error in wrong]
+    assert len(set(lines)) > 2
+    assert lines == sorted(lines)
     found = sorted(str(error).partition("tasks.yaml:")[2].partition(";")[0] for error in wrong)
     assert found == sorted(
         f"{line + after}: {what}"

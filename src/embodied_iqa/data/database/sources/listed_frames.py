@@ -14,12 +14,13 @@ from embodied_iqa.data.recording.reader import TrialReader
 from embodied_iqa.data.recording.recording_names import is_recording
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.imaging.images.image_cdr import stamp_from_cdr
+from embodied_iqa.world.tasks.task_file_entries import LineError
 from embodied_iqa.world.tasks.task_files import ImageTasks
 
 
 def faults_of_frames(
     tasks_file: Path, listed: Sequence[ImageTasks], topics: Mapping[View, str] | None = None
-) -> Iterator[InputError]:
+) -> Iterator[LineError]:
     """Yield an error for each listed frame that its recording does not have; no image is decoded.
 
     Args:
@@ -32,20 +33,21 @@ def faults_of_frames(
         if item.stamp_ns is not None:
             entries[tasks_file.parent / item.path].append(item)
     for recording, items in entries.items():
-        place = f"{tasks_file}:{items[0].line}"
+        first = items[0]
         if not is_recording(recording):
             expected = "an MCAP or SQLite file, or a folder of `ros2 bag`"
-            yield InputError(f"{place}: no recording", expected=expected, got=str(items[0].path))
+            error = InputError("no recording", expected=expected, got=str(first.path))
+            yield LineError(first.line, str(error), tasks_file)
             continue
         try:
             stamps = _stamps(recording, {item.view for item in items if item.view is not None}, topics or {})
-        except InputError as error:
-            yield InputError(f"{place}: {error}")
+        except InputError as fault_of_all:
+            yield LineError(first.line, str(fault_of_all), tasks_file)
             continue
         for item in items:
             fault = _fault(item, stamps)
             if fault:
-                yield InputError(f"{tasks_file}:{item.line}: {item.path} {fault}")
+                yield LineError(item.line, f"{item.path} {fault}", tasks_file)
 
 
 def _stamps(recording: Path, views: Collection[View], topics: Mapping[View, str]) -> dict[View, list[int]]:
