@@ -31,6 +31,8 @@ def last_line(log: Path) -> str:
 class Ticker:
     """Prints the seconds since a step began, and the last line of its log, until the step ends.
 
+    Where the output is not a terminal, a line that was printed is not printed again.
+
     Args:
         log: What the commands of the step print.
         interval_s: Seconds between two signs of life; None for 1 in a terminal, 10 elsewhere.
@@ -59,7 +61,11 @@ class Ticker:
 
     def _tick(self) -> None:
         before, after = ("\r\033[K", "") if self._in_place else ("", "\n")
+        said = ""
         while not self._ended.wait(self._interval_s):
-            line = f"  {time.monotonic() - self._begun:3.0f} s  {last_line(self._log)}"
+            newest = last_line(self._log)
+            shown = f"  {newest}" if self._in_place or newest != said else ""
+            said = newest
+            line = f"  {time.monotonic() - self._begun:3.0f} s{shown}"
             sys.stdout.write(before + line[: shutil.get_terminal_size().columns - 1] + after)
             sys.stdout.flush()

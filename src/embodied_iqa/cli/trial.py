@@ -56,12 +56,13 @@ _STAGES: Final = {
     Stage.DISTORT: "distortion",
     Stage.ARM: "arming",
     Stage.EXECUTE: "executing",
-    Stage.SETTLE: "settling",
+    Stage.SETTLE: "the scene comes to rest",
     Stage.CLOSE: "closing",
     Stage.PREPARE: "preparing",
     Stage.JUDGE: "judging",
     Stage.RECOVER: "before the way back",
 }
+_BAR: Final = "runs done"
 _RETURNING: Final = "returning to the start"
 _BEFORE_A_RUN: Final = frozenset({Stage.OPEN, Stage.PREPARE, Stage.CLOSE})
 """Stages of a trial whose first run has not begun."""
@@ -258,7 +259,7 @@ def _run_with_progress(
     with ProgressBars(transient=False) as bars:
         done = 0
         for plan, folders in sessions:
-            bars.update("trial", done, total, title="starting the graph")
+            bars.update(_BAR, done, total, note="starting the graph")
             attended = plan.graph.arm_node.robot.is_real
             person = person_at_terminal(bars, plan.namespace) if attended else None
             show = partial(_show, bars, done, folders, stages=stages_of(is_real=attended))
@@ -269,7 +270,7 @@ def _run_with_progress(
 
             remarks += run_session(plan, folders, run_folder, take, person, start=start, wants_end=end_key())
             done += sum(folder.runs for folder in folders)
-        bars.update("trial", total, title="done")
+        bars.update(_BAR, total, note="done")
     return remarks
 
 
@@ -292,7 +293,6 @@ def _show(
         doing = f"{_RETURNING} (up, over, down)" if is_back else "waiting"
         with bars.paused():
             print_progress(f"trial: {doing}: {progress.message}")
-    run = min(progress.run_index + 1, progress.run_count)
-    where = f"run {run} of {progress.run_count}, {stages.get(progress.stage, '?')}"
     before = done + sum(folder.runs for folder in folders[:number])
-    bars.update("trial", before + progress.run_index, title=f"{folders[number].task}: {where}")
+    note = f"{folders[number].task}: {stages.get(progress.stage, '?')}"
+    bars.update(_BAR, before + progress.run_index, note=note)

@@ -16,16 +16,16 @@ from embodied_iqa.runs.trial.protocol import Stage
 
 
 class Bars:
-    """Bars that keep their titles."""
+    """Bars that keep their words."""
 
     def __init__(self) -> None:
-        self.titles: list[str] = []
+        self.shown: list[tuple[str, int, str]] = []
 
     def paused(self) -> AbstractContextManager[None]:
         return nullcontext()
 
-    def update(self, _name: str, _done: int, _total: int | None = None, *, title: str = "") -> None:
-        self.titles.append(title)
+    def update(self, name: str, done: int, _total: int | None = None, *, note: str = "") -> None:
+        self.shown.append((name, done, note))
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_a_trial_whose_second_task_cannot_start_reports_the_first(
     [
         (True, Stage.RESET, "returning to the start (up, over, down): 83 mm", "returning to the start"),
         (True, Stage.ARM, "waiting: 83 mm", "arming"),
-        (True, Stage.SETTLE, "", "settling"),
+        (True, Stage.SETTLE, "", "the scene comes to rest"),
         (False, Stage.RESET, "waiting: 83 mm", "reset"),
     ],
 )
@@ -101,7 +101,7 @@ def test_the_terminal_shows_the_return_of_a_real_arm(
     capsys: pytest.CaptureFixture[str], *, is_real: bool, stage: Stage, said: str, title: str
 ) -> None:
     bars, folders = Bars(), [TaskFolder("pick", Path("runs/x"), ())]
-    progress = SimpleNamespace(stage=stage, run_index=0, run_count=2, message="83 mm")  # its class needs ROS
+    progress = SimpleNamespace(stage=stage, run_index=1, run_count=2, message="83 mm")  # its class needs ROS
     trial._show(bars, 0, folders, 0, progress, stages=trial.stages_of(is_real=is_real))  # type: ignore[arg-type]
     assert capsys.readouterr().err == (f"trial: {said}\n" if said else "")
-    assert bars.titles == [f"pick: run 1 of 2, {title}"]
+    assert bars.shown == [("runs done", 1, f"pick: {title}")], "with one count"

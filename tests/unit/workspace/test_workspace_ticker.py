@@ -39,7 +39,11 @@ def test_seconds_and_the_last_line_are_printed_until_the_end(
     monkeypatch.setattr("sys.stdout", printed)
     with Ticker(log, interval_s=0.01):
         said = ""
-        while "Downloading torch\n" not in said:
+        while said.count(" s\n") < 2:
+            said += printed.lines.get(timeout=COMPLETION_S)
+        log.write_text("Downloading numpy\n")
+        while "numpy" not in said:
             said += printed.lines.get(timeout=COMPLETION_S)
     assert "0 s  Downloading torch\n" in said
+    assert said.count("torch") == said.count("numpy") == 1, "a line that stays is not said again"
     assert not set(threading.enumerate()) - threads, "nothing follows"
