@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.errors import Description, InputError
 from embodied_iqa.imaging.images.codecs import read_image
 
 Image = NDArray[np.uint8]
@@ -98,7 +98,7 @@ def _no_image(pixels: NDArray[Any]) -> InputError:
     if pixels.dtype == np.uint16:
         remedies.append("16 bits a: a / 65535")
     expected = "; ".join([_EXPECTED, *remedies])
-    return InputError("not an image", expected=expected, got=f"{pixels.shape} {pixels.dtype}")
+    return InputError("not an image", expected=expected, got=Description(f"{pixels.shape} {pixels.dtype}"))
 
 
 def _is_tensor(value: object) -> bool:

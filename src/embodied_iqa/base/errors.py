@@ -13,13 +13,19 @@ class EmbodiedIqaError(Exception):
     exit_code = 1
 
 
+class Description(str):
+    """Words about a value that nobody typed, such as the shape of an array; errors do not quote them."""
+
+    __slots__ = ()
+
+
 class UserError(EmbodiedIqaError):
     """User-correctable error, reported in one line.
 
     Args:
         message: What went wrong, without a full stop.
         expected: Description of a valid value.
-        got: The value received.
+        got: The value received, or its `Description`.
         available: The valid values.
     """
 
@@ -35,8 +41,8 @@ class UserError(EmbodiedIqaError):
         if expected is not None:
             parts.append(f"expected {expected}")
         if got is not None:
-            shown = str(got) if isinstance(got, PurePath) else got
-            parts.append(f"got {shown!r}")
+            shown = str(got) if isinstance(got, PurePath | str) else got  # of a name, its text alone
+            parts.append(f"got {got}" if isinstance(got, Description) else f"got {shown!r}")
         if available is not None:
             items = [str(item) for item in available]
             close = nearest(got, items) if isinstance(got, str) else None

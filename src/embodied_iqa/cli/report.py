@@ -129,21 +129,11 @@ def _recover(folder: Path) -> list[RecoveryReport]:
     return reports
 
 
-def _is_simulated(folder: Path) -> bool:
-    """Return whether a run was of the simulated cell, where an experiment runs without more options."""
-    from embodied_iqa.data.recording.trial_reading import read_trial
-    from embodied_iqa.runs.offline.stored_run import recordings_of
-
-    if (folder / FRAMES_FILE).exists():
-        return False
-    return all(read_trial(recording).scene is not None for recording in recordings_of(folder))
-
-
 def _print(page: Path, kind: str, recovered: Sequence[RecoveryReport], folder: Path) -> None:
     for one in recovered:
         print(f"{one.source} was cut short; recovered {one.kept_messages} messages: {one.output}")
     print(f"report: {os.path.relpath(page)}")
     if kind == _DATABASE:
         next_command("export", folder, "--format", "pyiqa", "--out", "DIR")
-    elif kind == _RUN and (folder / "scores.json").is_file() and _is_simulated(folder):
-        next_command("experiment", "--out", "DIR")
+    elif kind == _RUN:
+        next_command("studio", folder)

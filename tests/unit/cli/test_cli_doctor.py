@@ -192,7 +192,7 @@ def test_logs_that_cannot_be_written(variables: dict[str, str], monkeypatch: pyt
     assert ros.log_folder()[0].stops
 
 
-def test_leftovers_are_segments_that_nobody_maps(tmp_path: Path) -> None:
+def test_leftovers_are_segments_that_nobody_maps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     memory, processes = tmp_path / "shm", tmp_path / "proc"
     memory.mkdir()
     for name in ("fastrtps_mapped", "fastrtps_open_el", "fastrtps_dead", "someone_elses"):
@@ -207,6 +207,8 @@ def test_leftovers_are_segments_that_nobody_maps(tmp_path: Path) -> None:
     assert not found.required
     (memory / "fastrtps_dead").unlink()
     assert machine.leftovers(memory, processes)[0].status is Status.OK
+    monkeypatch.setattr(machine, "has_module", lambda _name: False)
+    assert machine.leftovers(memory, processes) == [], "without ROS they are of others"
 
 
 def test_full_disk_and_missing_shared_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
+from embodied_iqa.base.lazy import has_module
 from embodied_iqa.cli.checks.finding import Finding, Status, install_with, try_code
 
 _MEBI = 1 << 20
@@ -57,7 +58,9 @@ def shared_memory(folder: Path = _SHARED) -> list[Finding]:
 
 
 def leftovers(folder: Path = _SHARED, processes: Path = Path("/proc")) -> list[Finding]:
-    """Look for segments of killed processes, which nobody frees."""
+    """Look for segments of killed processes, which nobody frees; without ROS they are of others."""
+    if not has_module("rclpy"):
+        return []
     files = [file for pattern in _SEGMENTS for file in folder.glob(pattern)]
     used = mapped_segments(processes)
     ours = [file for file in files if file.name not in used and _is_ours(file)]

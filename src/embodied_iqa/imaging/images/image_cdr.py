@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.errors import Description, InputError
 from embodied_iqa.base.files import Buffer
 from embodied_iqa.base.lazy import load
 from embodied_iqa.base.units import SECOND_NS
@@ -206,7 +206,9 @@ def image_to_cdr(rgb: NDArray[np.uint8], stamp_ns: int, frame_id: str = "") -> b
         InputError: The array has another type or shape.
     """
     if rgb.ndim != 3 or rgb.shape[2] != 3 or rgb.dtype != np.uint8 or rgb.size == 0:
-        raise InputError("not an image", expected="(H, W, 3) uint8", got=f"{rgb.shape} {rgb.dtype}")
+        raise InputError(
+            "not an image", expected="(H, W, 3) uint8", got=Description(f"{rgb.shape} {rgb.dtype}")
+        )
     height, width, _ = rgb.shape
     sec, nanosec = divmod(stamp_ns, SECOND_NS)
     head = bytearray(struct.pack("<iI", sec, nanosec))

@@ -12,6 +12,7 @@ from embodied_iqa.base.errors import InputError
 from embodied_iqa.quality.gate.image_statistics import Statistic
 
 _MAX_REASONS: Final = 3
+_MORE_DIGITS: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +126,14 @@ class Bounds:
         else:
             bound = self.hard_high if severity is Verdict.REJECT else self.soft_high
             side, meaning = "above", symptom.high
-        name, digits = statistic.replace("_", " "), symptom.digits
-        return f"{name} {value:.{digits}f} {side} {bound:.{digits}f}: {meaning}"
+        seen, limit = _told_apart(value, bound, symptom.digits)
+        return f"{statistic.replace('_', ' ')} {seen} {side} {limit}: {meaning}"
+
+
+def _told_apart(value: float, bound: float, digits: int) -> tuple[str, str]:
+    """Return two numbers with at least so many digits, and as many more as it takes to tell them apart."""
+    texts = ((f"{value:.{more}f}", f"{bound:.{more}f}") for more in range(digits, digits + _MORE_DIGITS))
+    return next(((one, other) for one, other in texts if one != other), (repr(value), repr(bound)))
 
 
 def shortened(reasons: Sequence[str]) -> str:

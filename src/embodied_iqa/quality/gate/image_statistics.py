@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.errors import Description, InputError
 from embodied_iqa.quality.gate.image_filters import (
     CELL_PX,
     colour_planes,
@@ -251,7 +251,7 @@ def _check(rgb: NDArray[np.uint8]) -> None:
         raise InputError(
             "the image cannot be measured",
             expected=f"(H, W, 3) uint8 of at least {MIN_SIDE_PX} x {MIN_SIDE_PX}",
-            got=f"{rgb.shape} {rgb.dtype}" if is_array else type(rgb).__name__,
+            got=Description(f"{rgb.shape} {rgb.dtype}") if is_array else type(rgb).__name__,
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.errors import Description, InputError
 
 
 def check_image(image: NDArray[np.uint8], smallest_px: int = 1) -> None:
@@ -18,7 +18,7 @@ def check_image(image: NDArray[np.uint8], smallest_px: int = 1) -> None:
         raise InputError(
             "not an image",
             expected="(H, W, 3) uint8 RGB",
-            got=f"{image.shape} {image.dtype}",
+            got=Description(f"{image.shape} {image.dtype}"),
         )
     if min(image.shape[:2]) < smallest_px:
         raise InputError(

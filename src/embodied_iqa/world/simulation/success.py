@@ -227,7 +227,7 @@ def _poured(outcome: _Outcome) -> _Conditions:
 
 
 def _pressed(outcome: _Outcome) -> _Conditions:
-    yield outcome.index in outcome.end.pressed, "button not pressed 0.5 cm"
+    yield outcome.index in outcome.end.pressed, "button never pressed down by 0.5 cm"
 
 
 def _pulled(outcome: _Outcome) -> _Conditions:

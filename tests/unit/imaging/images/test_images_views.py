@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embodied_iqa.base.config import build, values_of
-from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.base.errors import Description, InputError, UsageError
 from embodied_iqa.base.records import structure, unstructure
 from embodied_iqa.base.tables import rows_of, table_of
 from embodied_iqa.imaging.images.frame import View, is_view, ordered_views, parse_view, view_of_topic
@@ -96,3 +96,8 @@ def test_a_camera_on_a_wrist_says_so(name: str, *, first: bool) -> None:
 
 def test_the_text_in_stored_fingerprints_is_as_before() -> None:
     assert repr((View.TOP, View.WRIST)) == "(<View.TOP: 'top'>, <View.WRIST: 'wrist'>)"
+
+
+def test_errors_give_a_view_by_its_name_and_a_description_without_quotes() -> None:
+    assert str(UsageError("no such camera", got=View("Top"))) == "no such camera; got 'Top'"
+    assert str(UsageError("wrong", got=Description("(2, 3) uint8"))) == "wrong; got (2, 3) uint8"

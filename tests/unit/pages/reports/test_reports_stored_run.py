@@ -139,14 +139,11 @@ def test_a_folder_with_one_task(single: Path) -> None:
     assert context.remarks == ("late",)
 
 
-@pytest.mark.parametrize(("robot", "hints"), [("sim", True), ("ur5", False)])
-def test_only_a_run_of_the_simulated_cell_is_followed_by_an_experiment(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], robot: str, *, hints: bool
+def test_the_report_of_a_run_is_followed_by_the_studio(
+    copy: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    recording = write_trial(tmp_path / "trial.mcap", (REFERENCE,), metadata={"arm_node.robot": robot})
-    _write_scores(tmp_path / "scores.json", recording)
-    assert main(["report", str(tmp_path)]) == 0
-    assert ("next: embodied-iqa experiment" in capsys.readouterr().err) == hints
+    assert main(["report", str(copy)]) == 0
+    assert f"next: embodied-iqa studio {copy}" in capsys.readouterr().err
 
 
 def test_a_folder_with_several_tasks_keeps_their_order(several: Path) -> None:

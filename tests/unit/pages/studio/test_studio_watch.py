@@ -72,10 +72,13 @@ def test_each_image_has_its_own_reason_and_equal_ones_come_once(run: Path) -> No
 
 def test_the_pages_of_a_run(run: Path) -> None:
     client, _ = client_of(run)
-    assert '"/run/run/0/1"' in client.get("/run/run").text
+    overview = client.get("/run/run").text
+    assert '"/run/run/0/1"' in overview
+    assert "gate on: the arm obeys</span></h2>" in overview
     page = client.get("/run/run/0/1?beside=run/0/0").text
     lanes = json.loads(re.search(r'id="lanes">(.*?)</script>', page)[1])  # type: ignore[index]
     assert [lane["address"] for lane in lanes] == ["/run/run/0/1", "/run/run/0/0"]
+    assert len(re.findall(r"<option [^>]*>[^<]*, gate on</option>", page)) == 2
     data = client.get("/run/run/0/1/top/distorted/1").content
     assert cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR).shape == (48, 64, 3)
     assert f"<bdi>{run / 'trial.mcap'}</bdi>" in page, "for Foxglove or Rerun"

@@ -130,6 +130,18 @@ def test_severity_grows_with_distance(value: float, sides: list[float]) -> None:
     assert bool(bounds.explain(Statistic.SHARPNESS, value)) == (verdict is not Verdict.PASS)
 
 
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (1.2, "blockiness 1.20 above 1.09: blocky"),
+        (1.0932, "blockiness 1.093 above 1.091: blocky"),
+        (math.nextafter(1.091, 2), "blockiness 1.0910000000000002 above 1.091: blocky"),
+    ],
+)
+def test_a_reason_has_the_digits_that_tell_value_and_bound_apart(value: float, words: str) -> None:
+    assert Bounds(0, 0, 1.091, 2).explain(Statistic.BLOCKINESS, value) == words
+
+
 @pytest.mark.parametrize("sides", [(1, 0, 2, 3), (0, 2, 1, 3), (0, 1, 3, 2), (math.nan, 0, 1, 2)])
 def test_bounds_out_of_order_are_refused(sides: tuple[float, float, float, float]) -> None:
     with pytest.raises(InputError, match="hard_low"):

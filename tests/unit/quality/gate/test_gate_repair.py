@@ -203,7 +203,7 @@ def test_a_repaired_image_counts_as_good_and_says_so_while_the_gate_recovers() -
     quality, lease = keeper.judge(View.TOP, 2 * MS, darker(scene()), 2 * MS)
     assert lease.verdict is not Verdict.PASS
     assert quality.frame_verdict is Verdict.PASS
-    size = "expected (H, W, 3) uint8 of at least 16 x 16; got '(12, 12, 3) uint8'"
+    size = "expected (H, W, 3) uint8 of at least 16 x 16; got (12, 12, 3) uint8"
     cause = f"the image cannot be measured; {size}"
     assert quality.reason.startswith(f"1 of 5 good frames since: {cause}; this one repaired (exposure): ")
 

@@ -36,8 +36,8 @@ def gatekeeper(mode: GateMode = GateMode.ON, *calibrations: GateCalibration) -> 
     [
         (View.TOP, image(15, 48), "cannot be measured; expected (H, W, 3) uint8 of at least 16 x 16"),
         (View.TOP, None, "cannot be measured: there is none"),
-        (View.TOP, image()[..., 0], "got '(48, 64) uint8'"),
-        (View.TOP, image() / 255, "got '(48, 64, 3) float64'"),
+        (View.TOP, image()[..., 0], "got (48, 64) uint8"),
+        (View.TOP, image() / 255, "got (48, 64, 3) float64"),
         (View.TOP, [[[0, 0, 0]]], "got 'list'"),
         (View.TOP, image(48, 48), "not calibrated at 48x48"),
         (View.SIDE, image(), "the side camera is not calibrated"),

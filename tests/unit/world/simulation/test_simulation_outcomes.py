@@ -72,7 +72,7 @@ MISSING = {
     Verb.PICK: "raised 0.0 of 5 cm",
     Verb.PLACE: "off the centre of the bowl, at most",
     Verb.POUR: "0 of 60 % of the beads in the bowl",
-    Verb.PRESS: "button not pressed 0.5 cm",
+    Verb.PRESS: "button never pressed down by 0.5 cm",
     Verb.PULL: "drawer pulled out 0.0 of 5 cm",
     Verb.PUSH: "pushed 0.0 of 5 cm",
     Verb.TWIST: "knob turned 0 of 60 degrees",

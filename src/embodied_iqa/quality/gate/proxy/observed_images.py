@@ -10,7 +10,7 @@ from typing import Any, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.base.errors import Description, InputError, UsageError
 from embodied_iqa.imaging.images.frame import View, parse_view
 
 _TURNED: Final = "rot180"
@@ -91,7 +91,11 @@ def image_of(value: object, camera: ProxyCamera) -> NDArray[np.uint8]:
         InputError: It is not such an image.
     """
     if not isinstance(value, np.ndarray) or value.dtype != np.uint8 or value.ndim != _CHANNELS:
-        got = f"{value.shape} {value.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
+        got = (
+            Description(f"{value.shape} {value.dtype}")
+            if isinstance(value, np.ndarray)
+            else type(value).__name__
+        )
         raise InputError(f"{camera.key} is not an image", expected="(H, W, 3) or (3, H, W) uint8", got=got)
     rgb = value.transpose(1, 2, 0) if value.shape[0] == _CHANNELS != value.shape[2] else value
     if rgb.shape[2] != _CHANNELS or not 0 < min(rgb.shape) <= max(rgb.shape) <= _MOST_PX:
