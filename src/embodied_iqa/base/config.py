@@ -293,7 +293,9 @@ def _checked_item(parameter: Parameter, value: object, where: str) -> object:
         return _text_of(parameter.kind, value, name)
     if type(value) is not parameter.kind:
         kind = parameter.kind if parameter.parse is None else str
-        raise UsageError(name, expected=f"a value of type {kind.__name__}", got=value)
+        text = ",".join(map(str, value)) if isinstance(value, list) and not parameter.is_list else ""
+        several = f", several words as {text}" if text and kind is str else ""
+        raise UsageError(name, expected=f"a value of type {kind.__name__}{several}", got=value)
     if isinstance(value, int | float) and parameter.limits is not None and value not in parameter.limits:
         raise UsageError(name, expected=str(parameter.limits), got=value)
     if isinstance(value, float) and not math.isfinite(value):
@@ -345,6 +347,4 @@ def _is_key(text: str, key: type[str]) -> bool:
 
 
 def _lookup(config: object, name: str) -> object:
-    for part in name.split("."):
-        config = getattr(config, part)
-    return config
+    return functools.reduce(getattr, name.split("."), config)

@@ -25,6 +25,7 @@ from embodied_iqa.base.config import (
 from embodied_iqa.base.errors import InputError, InternalError, UsageError
 from embodied_iqa.base.number_range import NumberRange
 from embodied_iqa.base.user_files.yaml_files import load_yaml
+from embodied_iqa.models.subjects.subject_options import PolicyOptions
 from embodied_iqa.runs.graph.parameters import GateParameters
 
 
@@ -105,6 +106,14 @@ def test_python_code_can_check_ranges_too(speed: float) -> None:
 
 def test_nothing_given_is_the_default() -> None:
     assert build(Outer, {}, "here") == Outer()
+
+
+def test_who_writes_a_list_for_a_text_reads_how_the_text_holds_it() -> None:
+    expected = r"views in here; expected a value of type str, several words as front,wrist; got \['front', "
+    with pytest.raises(UsageError, match=expected):
+        build(PolicyOptions, {"views": ["front", "wrist"]}, "here")
+    with pytest.raises(UsageError, match=r"expected a value of type str; got \['a', 'b'\]"):
+        build(Outer, {"names": [["a", "b"]]}, "here")
 
 
 @given(
