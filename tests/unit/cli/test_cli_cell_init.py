@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from embodied_iqa.arm.robot.ur.rtde_snapshot import RtdeSnapshot
-from embodied_iqa.base.errors import InputError, UsageError, UserError
+from embodied_iqa.base.errors import InputError, MissingDependencyError, UsageError, UserError
 from embodied_iqa.base.kinematics.models import ArmModel
 from embodied_iqa.cli.cell import arm_answers, check, check_options, init, init_options
 from embodied_iqa.cli.cell.questions import (
@@ -27,6 +27,7 @@ from embodied_iqa.cli.cell.questions import (
 )
 from embodied_iqa.cli.main import main
 from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.live.ros import environment
 from embodied_iqa.runs.cell.cell_check import CellCheck, CheckResult
 from embodied_iqa.runs.cell.cell_file import CellFile
 from embodied_iqa.runs.cell.seen_camera import SeenCamera
@@ -277,6 +278,19 @@ def test_what_is_looked_for_is_said_before_anything_is_read(
     words = ["cell", "init", "--yes", "--out", str(tmp_path / "a"), "--robot-ip", "a", "--topic", "top=/b"]
     assert main(words) == 1
     assert said == ["looking for the arm at a and images on /b: some seconds\n"]
+
+
+def test_what_is_not_installed_ends_it_before_anything_is_looked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def missing() -> None:
+        raise MissingDependencyError("the interfaces embodied_iqa_msgs are not built")
+
+    monkeypatch.setattr(environment, "require_ros", missing)
+    monkeypatch.setattr(init, "read_snapshot", lambda *_: pytest.fail("the arm was looked for"))
+    words = ["cell", "init", "--yes", "--out", str(tmp_path / "a"), "--robot-ip", "a", "--topic", "top=/b"]
+    assert main(words) == 1
+    assert "embodied_iqa_msgs are not built" in capsys.readouterr().err
 
 
 def test_a_topic_that_nobody_publishes_ends_it_before_the_arm_is_asked_about(

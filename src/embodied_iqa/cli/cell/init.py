@@ -54,6 +54,10 @@ def run(arguments: argparse.Namespace) -> int:
     """Write the file; return the exit code."""
     out: Path = arguments.out
     _check_given(arguments)
+    from embodied_iqa.live.ros import environment
+
+    environment.prepare_environment()
+    environment.require_ros()  # what the cameras need is missed before anything is looked for
     questions = Questions(read_answer if arguments.is_asked else None)
     given: dict[View, str] = arguments.topics
     where = f"Address of the UR controller, or {NO_ROBOT}"
@@ -119,10 +123,6 @@ def _check_given(arguments: argparse.Namespace) -> None:
 def _describe_cameras(
     file: CellFile, given: dict[View, str], arguments: argparse.Namespace, questions: Questions
 ) -> None:
-    from embodied_iqa.live.ros import environment
-
-    environment.prepare_environment()
-    environment.require_ros()
     from embodied_iqa.live.cell.clean_recording import cell_node
     from embodied_iqa.live.cell.looking import info_topic, look_at_topics, spin_for
     from embodied_iqa.live.ros.image_topics import image_topics
