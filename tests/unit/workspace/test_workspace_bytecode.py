@@ -25,7 +25,9 @@ def names(kernel):
     inner = (names(other) for other in called if isinstance(other, Dispatcher))
     return {f"{kernel.__module__.rpartition('.')[2]}.{kernel.__name__}"}.union(*inner)
 
-compile_kernels()
+said = []
+compile_kernels(said.append)
+assert said and all(line.startswith(f"kernels {n} of {len(said)}: ") for n, line in enumerate(said, 1)), said
 found = set()
 for module in list(sys.modules.values()):
     for kernel in vars(module).values() if module.__name__.endswith("kernels") else ():
