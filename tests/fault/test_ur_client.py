@@ -17,6 +17,7 @@ import rtde_control
 import rtde_io
 import rtde_receive
 
+from embodied_iqa.arm.robot.ur.rtde_snapshot import read_snapshot
 from embodied_iqa.base.kinematics import Kinematics, pose_to_transform, tool_along_z, transform_to_pose
 from manual_clock import PATIENCE_S
 from ur_emulator import EmulatorProcess, emulator
@@ -156,6 +157,25 @@ def test_slider_and_outputs(until: Until, robot: EmulatorProcess, receive: Any) 
     until(lambda: receive.getDigitalOutState(3) and receive.getDigitalOutState(17))
     assert client.setSpeedSlider(1.0)
     client.disconnect()
+
+
+@BOTH
+def test_what_is_set_at_the_pendant_is_reported(until: Until, robot: EmulatorProcess, receive: Any) -> None:
+    """A client cannot set it while a trial runs: the driver holds the inputs."""
+    before = read_snapshot(robot.host, PATIENCE_S)
+    assert before.tool_offset is not None
+    tool = (0.0, 0.01, 0.2, 0.0, 0.0, 0.5)
+    for line in ("slider 0.2", "payload 1.5", f"tcp {' '.join(map(str, tool))}"):
+        robot.throw(line)
+    until(lambda: receive.getTargetSpeedFraction() == 0.2)
+    seen = read_snapshot(robot.host, PATIENCE_S)
+    assert seen.payload_kg == 1.5
+    assert seen.tool_offset == pytest.approx(tool)
+    robot.throw("restore")
+    assert read_snapshot(robot.host, PATIENCE_S).payload_kg == 1.5, "it is set, and no fault"
+    for line in ("slider 1", "payload 0", f"tcp {' '.join(map(str, before.tool_offset))}"):
+        robot.throw(line)
+    until(lambda: receive.getTargetSpeedFraction() == 1.0)
 
 
 @CB3

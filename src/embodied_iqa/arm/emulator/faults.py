@@ -1,4 +1,4 @@
-"""Fault switches of the emulated robot, for tests; each line is answered with one line.
+"""Fault switches and the pendant of the emulated robot, for tests; each line is answered with one line.
 
 ``docs/reference/emulator.md`` lists the switches.
 """
@@ -12,9 +12,12 @@ from collections.abc import Callable
 from embodied_iqa.arm.emulator.controller import Controller
 from embodied_iqa.arm.emulator.link import Link
 from embodied_iqa.arm.emulator.plant import KinematicPlant
+from embodied_iqa.base.kinematics import pose_to_transform
 from embodied_iqa.base.units import SECOND_NS
 
 _MOST_STEPS = 10_000.0
+_HEAVIEST_KG, _LONGEST_M, _POSE = 16.0, 2.0, 6
+"""Largest payload of a UR arm; longest tool; numbers of a pose."""
 _HIGHEST_FAULT = 15.0
 """The gripper reports its fault in four bits."""
 
@@ -56,6 +59,9 @@ class FaultSwitches:
             "gripper-fault": lambda words: controller.gripper.set_fault(
                 int(_number(words, "a fault", 0.0, _HIGHEST_FAULT))
             ),
+            "slider": self._set_slider,
+            "payload": self._set_payload,
+            "tcp": self._set_tool,
             "restore": lambda _: self._restore(),
         }
 
@@ -130,6 +136,20 @@ class FaultSwitches:
         if not isinstance(plant, KinematicPlant):
             raise ValueError("objects of the MuJoCo world come from its scene")  # noqa: TRY004 - reported as a wrong value
         plant.object_at = None if words == "none" else _number(words, "none or a position", 0.0, 1.0)
+
+    def _set_slider(self, words: str) -> None:
+        self._controller.machine.speed_fraction = _number(words, "a fraction of the speed", 0.0, 1.0)
+
+    def _set_payload(self, words: str) -> None:
+        self._controller.machine.payload_kg = _number(words, "a mass in kg", 0.0, _HEAVIEST_KG)
+
+    def _set_tool(self, words: str) -> None:
+        numbers = words.split()
+        if len(numbers) != _POSE:
+            raise ValueError(f"expected X Y Z in m and a rotation vector RX RY RZ in rad, got {words!r}")
+        place = [_number(number, "a place in m", -_LONGEST_M, _LONGEST_M) for number in numbers[:3]]
+        turn = [_number(number, "a rotation in rad", -2.0 * math.pi, 2.0 * math.pi) for number in numbers[3:]]
+        self._controller.machine.set_tool(pose_to_transform([*place, *turn]))
 
 
 def _number(words: str, what: str, low: float, high: float) -> float:

@@ -75,7 +75,7 @@ class Machine:
     Attributes:
         reference: The joint targets.
         speed_fraction: Speed slider, 0 to 1; scales the time of moves and the speed of speedj and speedl.
-        payload_kg: Set by the program.
+        payload_kg: Set by the program or at the pendant.
         payload_centre_m: ``(x, y, z)``, set by the program.
         watchdog_s: The program stops if its command register is not written for longer; None disables it.
         is_passing: Whether time passes in this tick; otherwise motions wait.

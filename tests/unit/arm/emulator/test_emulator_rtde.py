@@ -278,6 +278,13 @@ def test_second_emulator_on_the_same_address_is_reported() -> None:
         "gripper-fault -1",
         "gripper-fault nan",
         "delay nan",
+        "slider 1.1",
+        "slider -0.1",
+        "payload 17",
+        "payload nan",
+        "tcp 0 0 0.2",
+        "tcp 0 0 20 0 0 0",
+        "tcp 0 0 0.2 0 0 7",
     ],
 )
 def test_a_switch_refuses_numbers_out_of_its_range(line: str) -> None:
