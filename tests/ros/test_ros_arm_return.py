@@ -585,16 +585,39 @@ def test_no_arm_moves_for_a_client_that_is_frozen(
     assert watch.unwanted() == ""
 
 
+def watch_in(stage: Stage, take: Callable[[RunTrial.Feedback], object]) -> TrialWatch:
+    """Return the watch of a trial in a stage, without a node; its feedback is taken."""
+    watch = TrialWatch.__new__(TrialWatch)
+    watch.stage, watch._said, watch._run_index, watch._reference_fault = stage, "", 0, ""
+    handle = SimpleNamespace(publish_feedback=take, request=SimpleNamespace(distortions=[]))
+    watch._handle = handle  # type: ignore[assignment]
+    return watch
+
+
+def test_a_policy_that_fails_at_the_undistorted_images_alone_is_reported_once_in_each_run() -> None:
+    """A server that answers twice: the second answer ends the connection before the next request."""
+    said: list[tuple[int, str]] = []
+    watch = watch_in(Stage.ARM, lambda feedback: said.append((feedback.stage, feedback.message)))
+    failed = ActionChunk(status=ActionChunk.STATUS_FAILED, subject="pi0", reason="unrequested messages")
+    runs = SimpleNamespace(stage=Stage.EXECUTE, fault="", ending="", run_index=0)
+    for chunk in (ActionChunk(), failed, failed):
+        watch._take_reference(chunk)
+        watch.show(runs)  # type: ignore[arg-type]
+    words = "on the undistorted image, vla_node: pi0 failed: unrequested messages"
+    assert said == [(Stage.EXECUTE, ""), (Stage.EXECUTE, words)]
+    runs.fault = "camera_node: no image"
+    watch.show(runs)  # type: ignore[arg-type]
+    assert said[2:] == [(Stage.EXECUTE, runs.fault)], "what concerns the run itself comes first"
+    watch.show(SimpleNamespace(stage=Stage.SETTLE, ending="done", run_index=0))  # type: ignore[arg-type]
+    runs.fault = ""
+    watch.show(runs)  # type: ignore[arg-type]
+    assert said[3:] == [(Stage.SETTLE, "done"), (Stage.EXECUTE, "")], "it is of the run before"
+
+
 def test_a_way_back_is_reported_again_after_the_question_about_it() -> None:
     """Its stage is the one before the question, too: the arm moved while the bar named the question."""
     told: list[int] = []
-    watch = TrialWatch.__new__(TrialWatch)
-    watch.stage, watch._said, watch._run_index = Stage.SETTLE, "", 0
-    handle = SimpleNamespace(
-        publish_feedback=lambda feedback: told.append(feedback.stage),
-        request=SimpleNamespace(distortions=[]),
-    )
-    watch._handle = handle  # type: ignore[assignment]
+    watch = watch_in(Stage.SETTLE, lambda feedback: told.append(feedback.stage))
     back = SimpleNamespace(stage=Stage.RESET, ending="", run_index=1)
     watch.show(back)  # type: ignore[arg-type]
     watch.ask(AskPerson(Stage.RECOVER, 0, "not there within 30 s"), "")

@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from embodied_iqa_msgs.action import RunTrial
+from embodied_iqa_msgs.msg import ActionChunk
 from rclpy.action.server import ServerGoalHandle
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.node import Node
@@ -14,8 +15,10 @@ from std_msgs.msg import Empty
 
 from embodied_iqa.arm.robot.supervision import Supervision
 from embodied_iqa.live.ros.actions import ClientWatch
+from embodied_iqa.live.ros.conversion import chunk_failure
 from embodied_iqa.live.ros.names import DIAGNOSTICS, HEARTBEAT, TRIAL_ACTION, local_name
 from embodied_iqa.live.ros.node import RECORDING_FAILED
+from embodied_iqa.live.ros.qos import EVENT
 from embodied_iqa.runs.trial.protocol import AskPerson, Stage
 from embodied_iqa.runs.trial.state import TrialState
 
@@ -47,7 +50,7 @@ class TrialWatch:
 
     def __init__(self, node: Node) -> None:
         self.stage = Stage.DONE
-        self.recording_fault = ""
+        self.recording_fault = self._reference_fault = ""
         self._faults: dict[str, str] = {}
         self._node = node
         self._handle: TrialHandle
@@ -58,6 +61,8 @@ class TrialWatch:
         group = MutuallyExclusiveCallbackGroup()
         node.create_subscription(Empty, HEARTBEAT, self._take_heartbeat, _QUEUE, callback_group=group)
         node.create_subscription(DiagnosticArray, DIAGNOSTICS, self._diagnosed, _QUEUE, callback_group=group)
+        topic = "vla/reference_actions"
+        node.create_subscription(ActionChunk, topic, self._take_reference, EVENT, callback_group=group)
 
     def begin(self, handle: TrialHandle) -> None:
         """Begin the trial of a goal, before anything else is called."""
@@ -91,8 +96,13 @@ class TrialWatch:
         self._report(question.stage, question.run_index, "\n".join(filter(None, (question.problem, place))))
 
     def show(self, state: TrialState) -> None:
-        """Report a new stage, or a new fault of the graph; stages with a question are reported with it."""
-        words = state.fault if state.stage is Stage.EXECUTE else state.ending
+        """Report a new stage, or a new fault of the graph; stages with a question are reported with it.
+
+        The policy may fail at the undistorted images alone, which are for the scores: the run goes on.
+        """
+        if state.stage is not Stage.EXECUTE:
+            self._reference_fault = ""
+        words = (state.fault or self._reference_fault) if state.stage is Stage.EXECUTE else state.ending
         if state.stage not in _QUIET and (state.stage, words) != (self.stage, self._said):
             self.stage, self._said = state.stage, words
             self._report(state.stage, state.run_index, words)
@@ -109,6 +119,10 @@ class TrialWatch:
 
     def _take_heartbeat(self, _message: Empty) -> None:
         self._supervision.hear(time.monotonic())
+
+    def _take_reference(self, chunk: ActionChunk) -> None:
+        failure = chunk_failure(chunk)
+        self._reference_fault = failure and f"on the undistorted image, {failure}"
 
     def _diagnosed(self, message: DiagnosticArray) -> None:
         for status in message.status:
