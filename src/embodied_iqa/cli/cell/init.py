@@ -34,6 +34,7 @@ from embodied_iqa.cli.cell.questions import (
 )
 from embodied_iqa.cli.output import next_command, print_json, print_note
 from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.models.subjects.backends.policies import needs_convention
 from embodied_iqa.models.subjects.reference import parse_vla
 from embodied_iqa.runs.cell.cell_file import CellFile
 from embodied_iqa.runs.cell.discovery import DISCOVERY_S, await_topics
@@ -206,7 +207,7 @@ def _describe_rest(file: CellFile, arguments: argparse.Namespace, questions: Que
         file.left_out.append("vla_node.subject: the policy (`embodied-iqa subjects list`)")
     else:
         file.set("vla_node.subject", vla, _TYPED)
-        if parse_vla(vla).needs_convention:
+        if needs_convention(parse_vla(vla)):
             file.left_out.append(_CONVENTION)
     vlm = arguments.vlm or questions.ask("VLM that answers about the images, or none", fitting_vlm)
     if vlm is None:

@@ -109,12 +109,6 @@ class SubjectReference:
         """Whether the target is a folder on this machine."""
         return self.backend is Backend.TRANSFORMERS and Path(self.target).expanduser().is_dir()
 
-    @property
-    def needs_convention(self) -> bool:
-        """Whether the name of a policy of another stack does not say what its actions mean."""
-        is_unnamed = self.role is Role.VLA and self.entry is None and self.backend in LOCATIONS
-        return is_unnamed or any(part.needs_convention for part in self.parts)
-
 
 @dataclass(frozen=True, slots=True)
 class _Parts:

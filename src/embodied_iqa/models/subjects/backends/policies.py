@@ -14,7 +14,8 @@ from embodied_iqa.models.subjects.actions.action_statistics import Statistics, l
 from embodied_iqa.models.subjects.actions.adapter import checked_rows, joint_targets, to_increments
 from embodied_iqa.models.subjects.actions.convention import ActionConvention
 from embodied_iqa.models.subjects.actions.table import CONVENTIONS, convention_of
-from embodied_iqa.models.subjects.catalogue import StatisticsKind, SubjectEntry
+from embodied_iqa.models.subjects.catalogue import Role, StatisticsKind, SubjectEntry
+from embodied_iqa.models.subjects.reference import LOCATIONS, SubjectReference
 from embodied_iqa.models.subjects.subject_options import PolicyOptions, VlaRequest
 from embodied_iqa.world.protocols import ActionChunk, ChunkStatus, VlaObservation
 
@@ -44,6 +45,12 @@ def convention_for(request: VlaRequest, declared: str = "") -> ActionConvention:
             available=CONVENTIONS,
         )
     return convention_of(name)
+
+
+def needs_convention(reference: SubjectReference) -> bool:
+    """Return whether the name of a policy of another stack does not say what its actions mean."""
+    is_unnamed = reference.role is Role.VLA and reference.entry is None and reference.backend in LOCATIONS
+    return is_unnamed or any(needs_convention(part) for part in reference.parts)
 
 
 def views_for(
