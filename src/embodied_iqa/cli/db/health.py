@@ -12,7 +12,6 @@ from embodied_iqa.cli.output import console, next_command, print_json, printable
 from embodied_iqa.data.analysis.grid import Group
 from embodied_iqa.data.analysis.health import UNHARMED, ClassLoss, GroupHealth, health
 from embodied_iqa.data.analysis.loading import load_grid
-from embodied_iqa.data.analysis.noise_ceiling import Ceiling
 from embodied_iqa.data.database.store import open_database
 from embodied_iqa.data.database.unanswered import unanswered
 from embodied_iqa.imaging.distortions.catalogue import catalogue
@@ -51,7 +50,7 @@ def print_group(group: Group, health: GroupHealth) -> None:
     console().print(classes)
     views = table_of("view", "noise ceiling", "splits", right=("splits",))
     for view, ceiling in health.ceilings.items():
-        shown = f"{ceiling.ceiling:.3f}" if isfinite(ceiling.ceiling) else _undefined(ceiling)
+        shown = f"{ceiling.ceiling:.3f}" if not ceiling.reason else f"undefined: {ceiling.reason}"
         views.add_row(view, shown, str(ceiling.splits))
     console().print(views)
     others = [trend for trend in health.trends if not trend.falls]
@@ -70,10 +69,6 @@ def _interval(row: ClassLoss) -> str:
     if isfinite(row.low) and isfinite(row.high):
         return f"{row.low:.2f} to {row.high:.2f}"
     return f"no interval: {plural(row.references, 'reference')}"
-
-
-def _undefined(ceiling: Ceiling) -> str:
-    return "undefined: halves do not agree" if ceiling.splits else "undefined: fewer than two subjects"
 
 
 def _tree(health: GroupHealth) -> Mapping[str, Any]:

@@ -40,6 +40,13 @@ class Ceiling:
     splits: int
     undefined: int
 
+    @property
+    def reason(self) -> str:
+        """Why there is no ceiling; empty where there is one."""
+        if np.isfinite(self.ceiling):
+            return ""
+        return "halves do not agree" if self.splits else "fewer than two subjects"
+
 
 def noise_ceiling(scores: Array, *, seed: int = 0, most: int = _MAX_SPLITS) -> Ceiling:
     """Split the subjects in halves in all ways, or in a random sample of `most` ways.

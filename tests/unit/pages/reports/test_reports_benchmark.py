@@ -56,7 +56,10 @@ def test_the_page_says_which_trained_metrics_may_have_seen_what_they_are_tested_
 def test_no_headline_names_a_metric_that_has_seen_the_references(folder: Path) -> None:
     results = read_json(BenchmarkResults, folder / "out" / RESULTS, "the benchmark")
     plain = build_page(results, "", "")
-    best = plain.headline.partition(" predicts")[0]
+    best = plain.headline.partition(" has the highest SRCC on decision, not shown to be best: ")[0]
+    assert "(no interval: 4 references, 10 are needed)." in plain.headline
+    sure = replace(results, ranks=tuple(replace(rank, low=0.1, high=0.2) for rank in results.ranks))
+    assert build_page(sure, "", "").headline.startswith(f"{best} predicts decision best: SRCC ")
     seen = replace(
         results,
         metrics=tuple(
@@ -64,7 +67,7 @@ def test_no_headline_names_a_metric_that_has_seen_the_references(folder: Path) -
         ),
     )
     page = build_page(seen, "", "")
-    assert "predicts decision best" in page.headline
+    assert "has the highest SRCC on decision" in page.headline
     assert best not in page.headline
     assert not any(best in tile.note for tile in page.tiles)
     every = replace(seen, metrics=tuple(replace(row, trained_on_split="0") for row in seen.metrics))
@@ -85,6 +88,14 @@ def test_tables_fit_in_80_columns_and_json_is_the_file(
     assert _again(folder, "--json") == 0
     tree = json.loads(capsys.readouterr().out)
     assert tree == json.loads((folder / "out" / "benchmark.json").read_text())
+
+
+def test_the_lead_says_where_all_references_are_of_simulation(folder: Path) -> None:
+    results = read_json(BenchmarkResults, folder / "out" / RESULTS, "the benchmark")
+    assert "10 references. The" in build_page(results, "", "").lead
+    for origin, words in (("simulation", "10 references of simulation. The"), ("real", "10 references. The")):
+        rows = tuple(row for row in results.scores if row.by != "origin" or row.value == origin)
+        assert words in build_page(replace(results, scores=rows), "", "").lead
 
 
 def test_a_mean_says_of_how_many_splits_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

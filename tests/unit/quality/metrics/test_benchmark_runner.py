@@ -344,7 +344,16 @@ def test_a_remark_about_several_scores_and_subjects_comes_once() -> None:
     assert remarks_of(scores) == (
         "decision, state: 3 pairs lack the answers of some subjects; the mean is over the others.",
         "decision, state: b, c have no score of 3 of their 3 pairs.",
+        "decision, state: no noise ceiling: fewer than two subjects.",
     )
+
+
+def test_a_score_without_a_noise_ceiling_says_why(tmp_path: Path) -> None:
+    store = telling_database(tmp_path / "db", references=4, subjects=1)
+    plan = BenchmarkPlan((TRUTH,), (Target.DECISION,), repeats=1)
+    results = run_benchmark(store, tmp_path / "out", plan, EngineOptions(), _silent)
+    assert results.overall()[Target.DECISION][0].ceiling is None
+    assert "decision: no noise ceiling: fewer than two subjects." in results.remarks
 
 
 def test_a_score_that_no_split_tests_is_named(tmp_path: Path) -> None:

@@ -49,7 +49,8 @@ def build_page(results: BenchmarkResults, record: str, folder: str) -> ChapterPa
         tiles=tuple(_tiles(results)),
         remarks=tuple(_remarks(results)),
         lead=f"{plural(len(results.metrics), 'metric')} on {results.pairs:,} pairs of "
-        f"{plural(results.references, 'reference')}. The paper: 15 metrics on 36,900 pairs.",
+        f"{plural(results.references, 'reference')}{_origin(results)}. "
+        "The paper: 15 metrics on 36,900 pairs.",
         chapters=(
             leaderboard.chapter(results),
             paper_tables.chapter(results),
@@ -73,7 +74,16 @@ def _headline(results: BenchmarkResults) -> str:
     if best is None:
         return f"No metric is comparable on {target}: each has seen these references in its training."
     ends = interval_words(best.low, best.high, best.references)
+    if best.low is None:
+        srcc = number(best.srcc)
+        return f"{best.metric} has the highest SRCC on {target}, not shown to be best: {srcc} ({ends})."
     return f"{best.metric} predicts {target} best: SRCC {number(best.srcc)} ({ends})."
+
+
+def _origin(results: BenchmarkResults) -> str:
+    """Return what is added to the count of references: that all are of simulation."""
+    origins = {row.value for row in results.scores if row.by == "origin"}
+    return " of simulation" if origins == {"simulation"} else ""
 
 
 def _tiles(results: BenchmarkResults) -> Iterator[Tile]:

@@ -66,7 +66,12 @@ class TargetScores:
         }
         pairs = [f"{count:,} pairs {what}." for what, count in counts.items() if count]
         constant = [f"{self.subjects[at]} gives every pair the same." for at in found.constant]
-        return (*pairs, *self._missing(), *constant)
+        return (*pairs, *self._missing(), *constant, *filter(None, [self.without_ceiling()]))
+
+    def without_ceiling(self) -> str:
+        """Say why the score has no noise ceiling; empty where it has one."""
+        reason = noise_ceiling(self.by_subject).reason
+        return f"no noise ceiling: {reason}." if reason else ""
 
     def _missing(self) -> Iterator[str]:
         """Say how many of its pairs a subject did not score."""
