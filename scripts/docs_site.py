@@ -25,6 +25,8 @@ SITE = ROOT / ".build/site"
 BUILDER = ROOT / ".venv-docs/bin/zensical"
 PREPARED = ROOT / ".build/docs"
 API = "reference/api.md"
+_API_ROW = "| API reference |"
+"""In the index, which has no link to a page that only the site has."""
 COPIES = "checkout"
 _OUTSIDE = re.compile(r"(?<=\]\()((?:\.\./)+[^()\s#]+)")
 _BLOCKS = {"p", "li", "ul", "ol", "pre", "td", "th", "div", *(f"h{level}" for level in range(1, 7))}
@@ -65,6 +67,9 @@ def prepare(folder: Path = PREPARED) -> None:
         if moved != text:
             page.write_text(moved, encoding="utf-8")
     (folder / API).write_text(api_page(), encoding="utf-8")
+    index = folder / "README.md"
+    text = index.read_text(encoding="utf-8")
+    index.write_text(text.replace(_API_ROW, f"| [API reference]({API}) |"), encoding="utf-8")
 
 
 def _copied(link: str, page: Path, folder: Path) -> str:

@@ -33,6 +33,7 @@ def test_links_out_of_docs_lead_to_copies(tmp_path: Path) -> None:
     copies = [link for text in pages.values() for link in _COPY.findall(text)]
     assert copies
     assert all((folder / "checkout" / link).is_file() for link in copies)
+    assert pages[folder / "README.md"].count("\n| [API reference](reference/api.md) |") == 1
     assert pages[folder / "reference/api.md"].count("\n::: embodied_iqa.") == len(docs_site.public_names())
 
 
