@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
-from embodied_iqa.data.analysis.grid import Group
 from embodied_iqa.data.database.record import RecordedSubject
 from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.models.subjects.catalogue.entry import Role
+
+_SCORES: Final = {Role.VLM: "cognition", Role.VLA: "decision"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +19,7 @@ class UnscoredViews:
     """References without a score of one kind, because its subjects are made for other views.
 
     Attributes:
-        group: The kind of score.
+        score: Its kind.
         subjects: Their names.
         made_for: Their views.
         references: Number of all references.
@@ -25,7 +28,7 @@ class UnscoredViews:
         left: Views of the other references.
     """
 
-    group: Group
+    score: str
     subjects: tuple[str, ...]
     made_for: tuple[View, ...]
     references: int
@@ -38,7 +41,7 @@ class UnscoredViews:
         verb = "is" if len(self.subjects) == 1 else "are"
         return (
             f"{', '.join(self.subjects)} {verb} made for {', '.join(self.made_for)}: {self.without:,} of "
-            f"{self.references:,} references ({', '.join(self.views)}) will have no {self.group} score"
+            f"{self.references:,} references ({', '.join(self.views)}) will have no {self.score} score"
         )
 
 
@@ -50,12 +53,12 @@ def unscored_views(views: Iterable[View], subjects: Sequence[RecordedSubject]) -
         subjects: Of the database; a kind of score without any subject is none that lacks.
     """
     counts = Counter(views)
-    for group in Group:
-        members = [subject for subject in subjects if subject.role is group.role]
+    for role, score in _SCORES.items():
+        members = [subject for subject in subjects if subject.role is role]
         lacking = [view for view in counts if not any(one.info.is_made_for(view) for one in members)]
         if members and lacking:
             yield UnscoredViews(
-                group,
+                score,
                 tuple(subject.name for subject in members),
                 tuple(dict.fromkeys(view for subject in members for view in subject.views)),
                 counts.total(),
