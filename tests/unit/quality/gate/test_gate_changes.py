@@ -32,7 +32,7 @@ class Scene:
         self.log.attend(name, is_here=True)
         gate = Gatekeeper(StatisticsJudge(calibrations()), rules(self.mode))
         options = ProxyOptions(CAMERAS, hold=hold or HoldOptions())
-        return GatedPolicy(gate, options, self._policy, self.clock, self.log.look, name)
+        return GatedPolicy(gate, options, self._policy, self.clock, self.log.look, client=name)
 
     def _policy(self, _seen: Any) -> dict[str, Any]:
         if self.error is not None:
