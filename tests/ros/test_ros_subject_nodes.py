@@ -219,22 +219,23 @@ def test_a_policy_that_waits_for_a_camera_of_another_cell_names_its_cameras() ->
 
 def test_an_idle_arm_that_waits_for_images_says_so_until_a_decision_comes() -> None:
     """A busy computer drops images, so that none of several cameras belong together."""
-    node, late, desk = VlaNode.__new__(VlaNode), SimpleNamespace(total=5), SimpleNamespace(is_waiting=False)
+    node, late, desk = VlaNode.__new__(VlaNode), SimpleNamespace(total=5), SimpleNamespace(idle_ns=0)
     node._desk, node._input = desk, SimpleNamespace(late=late)  # type: ignore[assignment]
-    node.config, node._idle, node._idle_words = VlaParameters(), (0.0, 0), ""
+    node.config, node._late_before, node._idle_words = VlaParameters(), 0, ""
     arrived = {View.TOP: Arrived([7], {7}), View.WRIST: Arrived([7], set())}
     node._arrived = lambda: arrived  # type: ignore[method-assign]
-    assert node._why_idle(100.0) == ""
-    desk.is_waiting = True
-    assert node._why_idle(102.9) == ""
+    assert node._why_idle() == ""
+    desk.idle_ns = 2_900_000_000
+    assert node._why_idle() == ""
+    desk.idle_ns = 3_000_000_000
     expected = "the arm waits for a decision: the policy waits for images of wrist"
-    assert node._why_idle(103.0) == expected
-    late.total = 9
-    assert node._why_idle(104.0) == expected, "the words last"
-    desk.is_waiting = False
-    assert node._why_idle(105.0) == ""
-    desk.is_waiting, late.total = True, 10
-    assert node._why_idle(108.0) == f"{expected}; images come too late for it: is the computer overloaded?"
+    assert node._why_idle() == expected
+    late.total, desk.idle_ns = 9, 4_000_000_000
+    assert node._why_idle() == expected, "the words last"
+    desk.idle_ns = 0
+    assert node._why_idle() == ""
+    desk.idle_ns, late.total = 5_000_000_000, 10
+    assert node._why_idle() == f"{expected}; images come too late for it: is the computer overloaded?"
 
 
 @pytest.mark.parametrize(("node", "subject"), [("vla_node", "classical-vla"), ("vlm_node", "classical-vlm")])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from functools import partial
 
@@ -40,7 +39,7 @@ from embodied_iqa.runs.trial.decision_timing import ArmProgress, Decider
 from embodied_iqa.world.protocols import ActionChunk as Chunk
 from embodied_iqa.world.protocols import SubjectInfo, Vla, close_subject
 
-_IDLE_S = 3.0
+_IDLE_NS = 3 * SECOND_NS
 
 
 class VlaNode(ManagedNode[VlaParameters]):
@@ -70,7 +69,7 @@ class VlaNode(ManagedNode[VlaParameters]):
         }
         self._deciding = self.create_publisher(Bool, "vla/deciding", EVENT)
         self._said_deciding = False
-        self._idle, self._idle_words = (time.monotonic(), 0), ""
+        self._late_before, self._idle_words = 0, ""
         self.create_subscription(PoseStamped, "arm/tool_pose", self._take_pose, **adjustable(STATE))
         self.create_subscription(JointState, "arm/joint_states", self._take_joints, **adjustable(STATE))
         self.create_subscription(ArmStatus, "arm/status", self._take_status, EVENT)
@@ -113,20 +112,20 @@ class VlaNode(ManagedNode[VlaParameters]):
             health.values["references skipped"] = desk.skipped
         if self._input is not None:
             health.values["late images"] = self._input.late.total
-        if health.level == DiagnosticStatus.OK and (waits := self._why_idle(time.monotonic())):
+        if health.level == DiagnosticStatus.OK and (waits := self._why_idle()):
             health.level, health.message = DiagnosticStatus.WARN, waits
         return health
 
-    def _why_idle(self, now_s: float) -> str:
+    def _why_idle(self) -> str:
         """Return what an idle arm has waited for longer than a camera takes, in words that last."""
-        late = 0 if self._input is None else self._input.late.total
-        if not self._desk.is_waiting:
-            self._idle, self._idle_words = (now_s, late), ""
-        since_s, late_then = self._idle
-        if now_s - since_s >= _IDLE_S and not self._idle_words:
+        late, idle_ns = 0 if self._input is None else self._input.late.total, self._desk.idle_ns
+        if not idle_ns:
+            self._late_before, self._idle_words = late, ""
+        elif idle_ns >= _IDLE_NS and not self._idle_words:
             words = missing_pair(self._arrived(), self.config.policy.pairing_tolerance_ns)
             slow = "; images come too late for it: is the computer overloaded?"
-            self._idle_words = f"the arm waits for a decision: {words}{slow if late > late_then else ''}"
+            told = slow if late > self._late_before else ""
+            self._idle_words = f"the arm waits for a decision: {words}{told}"
         return self._idle_words
 
     def _tool_without_arm(self) -> tuple[Pose, float]:

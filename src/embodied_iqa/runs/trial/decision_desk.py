@@ -47,9 +47,9 @@ class DecisionDesk:
         return bool(self._open)
 
     @property
-    def is_waiting(self) -> bool:
-        """Whether an idle arm waits for a decision, and the decision for nothing but its images."""
-        return not self.is_busy and self._decider.waits(self.state)
+    def idle_ns(self) -> int:
+        """For how long an idle arm has waited for a decision that lacks nothing but its images, ROS time."""
+        return 0 if self.is_busy else self._decider.idle_ns(self.state)
 
     @property
     def is_receding(self) -> bool:

@@ -182,9 +182,17 @@ class Decider:
     def _is_over(self, state: DeciderState) -> bool:
         return not state.task or 0 < self._max_decisions <= state.decisions
 
-    def waits(self, state: DeciderState) -> bool:
-        """Return whether an idle arm that the gate does not hold waits for a decision."""
-        return state.ready and not state.held and not self._is_over(state)
+    def idle_ns(self, state: DeciderState) -> int:
+        """Return for how long an idle arm that the gate does not hold has waited for a decision, ROS time.
+
+        It counts from when the next decision is due, to the newest report of the arm.
+        """
+        if self._is_over(state) or not state.ready or state.held:
+            return 0
+        due_ns = [state.from_ns, state.ended_ns, state.hold_until_ns]
+        if state.decided_ns is not None:
+            due_ns.append(state.due_ns if self._horizon.is_receding else state.decided_ns + self._again_ns)
+        return max(0, state.reported_ns - max(due_ns))
 
     def choose(self, state: DeciderState, stamps_ns: Sequence[int]) -> int | None:
         """Return the stamp to decide on, or None: the run's first frame first, then the newest.

@@ -78,12 +78,18 @@ def test_the_number_of_decisions_is_limited() -> None:
     assert DECIDER.choose(state, [stamp_ns]) is None
 
 
-def test_only_an_idle_arm_that_may_move_waits_for_a_decision() -> None:
-    decider = Decider(SECOND_NS, max_decisions=2)
-    waiting = DeciderState(task="pick", ready=True, decisions=1)
-    assert decider.waits(waiting)
+def test_only_an_idle_arm_that_may_move_waits_from_when_its_decision_is_due() -> None:
+    decider = Decider(AGAIN_NS, max_decisions=2)
+    waiting = DeciderState(
+        task="pick", from_ns=100, ready=True, decisions=1, decided_ns=1_000, ended_ns=1_200, reported_ns=5_000
+    )
+    assert decider.idle_ns(waiting) == 5_000 - 1_000 - AGAIN_NS
+    assert decider.idle_ns(replace(waiting, ended_ns=4_000)) == 1_000
+    assert decider.idle_ns(replace(waiting, hold_until_ns=4_500)) == 500
+    assert decider.idle_ns(replace(waiting, decided_ns=None, decisions=0, ended_ns=0)) == 4_900
+    assert decider.idle_ns(replace(waiting, reported_ns=1_400)) == 0, "it is not due yet"
     for other in ({"task": ""}, {"ready": False}, {"held": True}, {"decisions": 2}):
-        assert not decider.waits(replace(waiting, **other))  # type: ignore[arg-type]
+        assert decider.idle_ns(replace(waiting, **other)) == 0  # type: ignore[arg-type]
 
 
 def test_an_empty_task_ends_the_decisions() -> None:
