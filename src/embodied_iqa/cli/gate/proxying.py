@@ -29,7 +29,12 @@ from embodied_iqa.quality.gate.image_filters import compile_for
 from embodied_iqa.quality.gate.judgement import parse_judge
 from embodied_iqa.quality.gate.judges import make_judge, unfitted, unfitted_in_words
 from embodied_iqa.quality.gate.proxy.changes import ChangeLog
-from embodied_iqa.quality.gate.proxy.gated_policy import Answered, ProxyOptions, observation_rules
+from embodied_iqa.quality.gate.proxy.gated_policy import (
+    Answered,
+    ProxyOptions,
+    Witness,
+    observation_rules,
+)
 from embodied_iqa.quality.gate.proxy.hold_answers import HoldKind, HoldOptions
 from embodied_iqa.quality.gate.proxy.live_view import GateLive
 from embodied_iqa.quality.gate.proxy.observed_images import ProxyCamera
@@ -75,11 +80,11 @@ def proxy(arguments: argparse.Namespace) -> int:
         if not arguments.json:
             print(f"waiting for {arguments.policy}", file=sys.stderr, flush=True)
         place, metadata = place.reached(arguments.wait)
-        with _told(watched) as told:
+        with _reported(watched) as reported:
             if isinstance(place, PolicyPlace):
-                GateProxy(told, place, serving).run(ready)
+                GateProxy(reported, place, serving).run(ready)
             else:
-                OpenVlaProxy(told, place, serving).run(ready)
+                OpenVlaProxy(reported, place, serving).run(ready)
     return 0
 
 
@@ -108,18 +113,23 @@ class _Terminal:
                 print(line, file=sys.stderr, flush=True)
 
 
+def _both(first: Witness, second: Witness) -> Witness:
+    """Return a witness that shows an observation to two others."""
+
+    def watch(answered: Answered) -> None:
+        first(answered)
+        second(answered)
+
+    return watch
+
+
 @contextmanager
-def _told(setting: GateSetting) -> Iterator[GateSetting]:
+def _reported(setting: GateSetting) -> Iterator[GateSetting]:
     """Give the setting whose changes are said on stderr in the block, and the counts after it."""
     terminal = _Terminal()
     log = ChangeLog(terminal.say)
-
-    def watch(answered: Answered) -> None:
-        setting.witness(answered)
-        log.look(answered)
-
     try:
-        yield replace(setting, witness=watch, attend=log.attend)
+        yield replace(setting, witness=_both(setting.witness, log.look), attend=log.attend)
     finally:
         terminal.say(log.summary())
         terminal.close()
@@ -136,13 +146,8 @@ def _recorded(arguments: argparse.Namespace, setting: GateSetting) -> Iterator[G
         from embodied_iqa.quality.gate.proxy.recording import ProxyRecorder
 
     recorder = ProxyRecorder(arguments.record, setting.options, (arguments.record_mib or _RECORD_MIB) << 20)
-
-    def watch(answered: Answered) -> None:
-        live.look(answered)
-        recorder.record(answered)
-
     try:
-        yield replace(setting, witness=watch, live=live.snapshot)
+        yield replace(setting, witness=_both(live.look, recorder.record), live=live.snapshot)
     finally:
         status = recorder.close()
         lost = f", {status.total_lost} lost: {status.error or 'the disk was too slow'}"

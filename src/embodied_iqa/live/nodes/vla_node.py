@@ -124,8 +124,8 @@ class VlaNode(ManagedNode[VlaParameters]):
         elif idle_ns >= _IDLE_NS and not self._idle_words:
             words = missing_pair(self._arrived(), self.config.policy.pairing_tolerance_ns)
             slow = "; images come too late for it: is the computer overloaded?"
-            told = slow if late > self._late_before else ""
-            self._idle_words = f"the arm waits for a decision: {words}{told}"
+            cause = slow if late > self._late_before else ""
+            self._idle_words = f"the arm waits for a decision: {words}{cause}"
         return self._idle_words
 
     def _tool_without_arm(self) -> tuple[Pose, float]:
