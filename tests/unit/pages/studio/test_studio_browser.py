@@ -144,8 +144,8 @@ def test_reasons_are_shown_whole_where_the_player_stands(browser: Browser, studi
     strip = "document.querySelector('.strip').getBoundingClientRect()"
     below = f"{place}.getBoundingClientRect().top >= {strip}.bottom"
     assert browser.value(below), "a long reason makes no row high"
-    browser.value(f"(play(true), {place}.textContent = 'too dark; '.repeat(30), 1)")
-    assert browser.value(cut)
+    # In one expression: between two, the player draws the next image and writes its own reason.
+    assert browser.value(f"(play(true), {place}.textContent = 'too dark; '.repeat(30), {cut})")
 
 
 def test_the_link_to_judging_runs_keeps_a_distance_from_the_card_above(browser: Browser, studio: str) -> None:
