@@ -186,7 +186,12 @@ class Gate:
             now_ns: Time of the motion, by the clock of the stamps; None for now.
             views: Cameras that have to pass. Without any, those that were judged so far: name them where a
                 camera may be missing from the start.
+
+        Raises:
+            UsageError: ``views`` is one text, or has a name that no camera can have.
         """
+        if isinstance(views, str):
+            raise UsageError("views is a list of names", got=views)
         at_ns = time.time_ns() if now_ns is None else now_ns
         wanted, leases = [parse_view(view) for view in views], self._leases
         found = leases.permission(wanted or leases.views, Moment(at_ns, at_ns))

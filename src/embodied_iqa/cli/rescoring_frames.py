@@ -129,7 +129,7 @@ def _report(arguments: argparse.Namespace, scores: SessionScores, folder: Path) 
         print_json(scores.tree())
         return
     print_scores(scores, has_scenes=False)
-    print(f"the scores are those of the first image of each run; each image: {folder / FRAMES_FILE}")
+    print(f"the scores are those of the first scored image of each run; each image: {folder / FRAMES_FILE}")
     next_command("report", folder)
 
 

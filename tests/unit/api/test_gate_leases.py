@@ -45,6 +45,8 @@ def test_the_robot_may_move_until_the_lease_of_the_newest_image_ends(file: Path)
     gate.judge(DARK, "top", 1010 * MS)
     assert not gate.allows(1010 * MS)
     assert "exposure" in gate.permission(1010 * MS).reason
+    with pytest.raises(UsageError, match="views is a list of names; got 'top'"):
+        gate.permission(1010 * MS, "top")
 
 
 def test_without_a_calibration_every_image_is_measured_and_rejected() -> None:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import lxml.html
+import numpy as np
 import pytest
 
 import trial_recording
@@ -539,6 +540,17 @@ def test_reference_answers_without_a_target_are_counted(
     bag, words = write_bag(tmp_path / "bag.mcap"), ("--task", TASK, "--vlm", "p", "--distortion", "19:5")
     assert rescore(bag, tmp_path / "out", *words, "--every", "0.2") == 0
     assert "3 of 6 reference answers name no target" in capsys.readouterr().out
+
+
+def test_reference_decisions_without_a_target_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    refused = ActionChunk(ChunkStatus.NO_TARGET, np.empty((0, 7)), "no red cube", None)
+    monkeypatch.setattr(PixelVla, "act", lambda *_: refused)
+    bag = write_bag(tmp_path / "bag.mcap", states=True)
+    words = ("--task", TASK, "--vla", "p", "--state", "tool=/tcp", "--state", "gripper=/grip")
+    assert rescore(bag, tmp_path / "out", *words, "--distortion", "19:5", "--every", "0.5") == 0
+    assert "3 of 3 reference decisions see no target" in capsys.readouterr().out
 
 
 def test_a_trial_that_is_taken_as_images_needs_a_task_and_a_distortion(

@@ -39,6 +39,7 @@ from embodied_iqa.runs.offline.rescoring_plan import Panel, RescoringPlan, check
 from embodied_iqa.runs.offline.trial_output import TrialOutput
 from embodied_iqa.runs.trial.deciding import DecisionRequest, answer, decide
 from embodied_iqa.runs.trial.run_folder import task_slug
+from embodied_iqa.world.protocols import ChunkStatus
 
 _MOST_OPEN: Final = 64
 """Recordings whose files are open: a data set may have thousands of tasks."""
@@ -122,6 +123,7 @@ class FrameRescorer:
         self._awake: dict[tuple[str, DistortionSpec | None], None] = {}
         self._lost: Counter[str] = Counter()
         self._reference_answers = Counter[bool]()
+        self._reference_decisions = Counter[bool]()
         self._moments = Moments(frames, plan, self._lost)
         check_panel(frames, plan, panel)
 
@@ -132,6 +134,9 @@ class FrameRescorer:
         if unseen := self._reference_answers[True]:
             total = self._reference_answers.total()
             found.append(f"{unseen} of {total} reference answers name no target: their scores mean little")
+        if unseen := self._reference_decisions[True]:
+            total = self._reference_decisions.total()
+            found.append(f"{unseen} of {total} reference decisions see no target: their scores mean little")
         rescored = {task for task, _ in self._runs}
         tasks = dict.fromkeys([*(task for _, task in self._plan.tasks), *self._moments.seen])
         apart = (
@@ -175,6 +180,8 @@ class FrameRescorer:
             self._reference_answers[names_no_target(raw_answer.answer)] += 1
         request = self._request(moment)
         raw_chunk = None if request is None else self._decide(moment, request, moment.images)
+        if raw_chunk is not None and raw_chunk.is_decision:
+            self._reference_decisions[raw_chunk.status is ChunkStatus.NO_TARGET] += 1
         done = self._done(raw_chunk)
         for spec in (None, *self._plan.distortions):
             run = self._run(moment, spec)

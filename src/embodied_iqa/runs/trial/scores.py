@@ -82,7 +82,7 @@ class RecordedAction:
     """Decisions against what was done in the data set, over all moments where that is known.
 
     Attributes:
-        convention: What the actions mean: a name of `models.subjects.actions.table`; empty where none was
+        convention: What the actions mean: a name of `models.subjects.actions.table`; None where none was
             known.
         moments: Decisions that were compared.
         score: Mean of the decisions on the images of this run; None without one.
@@ -90,7 +90,7 @@ class RecordedAction:
         position_error_mm: Mean distance from the points that were reached; likewise.
     """
 
-    convention: str
+    convention: str | None
     moments: int
     score: float | None
     reference_score: float | None
@@ -288,7 +288,7 @@ def _recorded_action(run: RunRecord, constants: Constants) -> RecordedAction | N
         of_own.append(score.score)
         of_raw.append(reference.score)
         errors_mm.append(score.position_error_mm)
-    name = run.recorded[0].subject_version if run.recorded else ""
+    name = run.recorded[0].subject_version if run.recorded else None
     means = [fmean(values) if values else None for values in (of_own, of_raw, errors_mm)]
     return RecordedAction(name, len(of_own), *means)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 import queue
@@ -20,9 +21,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import websockets
 import websockets.sync.client
 from openpi_client import msgpack_numpy
 from openpi_client.websocket_client_policy import WebsocketClientPolicy
+from websockets.asyncio.server import ServerConnection
+from websockets.exceptions import InvalidStatus
 
 from embodied_iqa.base.errors import InputError, UsageError, UserError
 from embodied_iqa.imaging.images.frame import Frame, Intrinsics, View, image_frame
@@ -31,7 +35,7 @@ from embodied_iqa.models.subjects.catalogue import Role
 from embodied_iqa.models.subjects.reference import parse_vla, parse_vlm
 from embodied_iqa.models.subjects.reference_answers import reference_scenes
 from embodied_iqa.models.subjects.registry import make_vla, make_vlm
-from embodied_iqa.models.subjects.serving.listener import ServingOptions
+from embodied_iqa.models.subjects.serving.listener import Listener, ServingOptions
 from embodied_iqa.models.subjects.serving.questions import chunk_to_map, observation_from
 from embodied_iqa.models.subjects.serving.served import ServedSubject, serve_vla, serve_vlm
 from embodied_iqa.models.subjects.subject_options import PolicyOptions, ServerOptions, VlaOptions
@@ -353,6 +357,31 @@ def test_a_question_of_who_has_left_is_not_asked():
         assert third.infer(own_observation(observation(words="third")))["reason"] == "third"
         third.close()
     assert len(recorder.batches) == 2, "the second question was taken out of the queue"
+
+
+def test_a_place_is_free_when_the_conversation_of_who_had_it_has_ended():
+    async def two_clients() -> None:
+        gone, may_end = asyncio.Event(), asyncio.Event()
+
+        async def converse(connection: ServerConnection) -> None:
+            await connection.wait_closed()
+            gone.set()
+            await may_end.wait()
+
+        listener = Listener(ServingOptions(port=0, most_connections=1), converse, lambda: True)
+        async with asyncio.timeout(PATIENCE_S), listener.listening() as port:
+            async with websockets.connect(f"ws://127.0.0.1:{port}"):
+                pass
+            await gone.wait()
+            with pytest.raises(InvalidStatus):
+                await websockets.connect(f"ws://127.0.0.1:{port}")
+            may_end.set()
+            while True:
+                with suppress(InvalidStatus):
+                    async with websockets.connect(f"ws://127.0.0.1:{port}"):
+                        break
+
+    asyncio.run(two_clients())
 
 
 def test_one_question_that_fails_fails_alone_in_one_line():

@@ -96,6 +96,7 @@ class Listener:
         self._clients: Admission[ServerConnection] = Admission(
             options.most_connections, options.most_per_address, options.idle_s
         )
+        self._talks: dict[ServerConnection, asyncio.Event] = {}
         self._farewells: set[asyncio.Task[None]] = set()
 
     @contextlib.asynccontextmanager
@@ -136,8 +137,13 @@ class Listener:
         self._clients.answered(connection, monotonic())
 
     async def _talk(self, connection: ServerConnection) -> None:
-        with contextlib.suppress(ConnectionClosed):
-            await self._converse(connection)
+        ended = self._talks[connection] = asyncio.Event()
+        try:
+            with contextlib.suppress(ConnectionClosed):
+                await self._converse(connection)
+        finally:
+            del self._talks[connection]
+            ended.set()
 
     async def _admit(self, connection: ServerConnection, request: Request) -> Response | None:
         """Answer health checks; refuse clients without a token or beyond the limit; None admits."""
@@ -171,8 +177,13 @@ class Listener:
         task.add_done_callback(self._farewells.discard)
 
     async def _follow(self, connection: ServerConnection) -> None:
-        """Free the place of a client that leaves, also during its handshake."""
+        """Free the place of a client that leaves, also during its handshake.
+
+        Its conversation ends first: who gets the place finds no question of it in the queue.
+        """
         await connection.wait_closed()
+        if connection in self._talks:
+            await self._talks[connection].wait()
         self._clients.leave(connection)
 
 

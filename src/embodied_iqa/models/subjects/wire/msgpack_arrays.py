@@ -55,7 +55,8 @@ def unpack(message: bytes, most_bytes: int) -> Any:
     except ProtocolError:
         raise
     except (ValueError, TypeError, RecursionError, msgpack.exceptions.UnpackException) as error:
-        raise ProtocolError(f"a message is not readable msgpack: {error or type(error).__name__}") from None
+        why = str(error) or type(error).__name__
+        raise ProtocolError(f"a message is not readable msgpack: {why}") from None
     _check(value, 0)
     return value
 

@@ -115,7 +115,8 @@ class ChangeLog:
 
     def _words(self, answered: Answered, client: _Client) -> str:
         if client.state == _FAILS:
-            return f"no answer: {one_line(answered.failure)}"
+            failure = one_line(answered.failure)
+            return failure if failure.startswith("no answer") else f"no answer: {failure}"
         if client.state != _PASSES:
             hold = "would hold" if answered.report["mode"] == "shadow" else "hold"
             return f"{hold}: {one_line(answered.report['reason'])}"
