@@ -24,7 +24,7 @@ from embodied_iqa.arm.verdict import GateMode, Verdict
 from embodied_iqa.base.kinematics import tool_along_z
 from embodied_iqa.base.kinematics.models import ArmModel, flange_pose
 from embodied_iqa.imaging.images.frame import View
-from embodied_iqa.live.ros.conversion import chunk_to_msg, header_of, lease_to_msg, pose_of
+from embodied_iqa.live.ros.conversion import chunk_to_msg, header_of, lease_to_msg, ns_of, pose_of
 from embodied_iqa.live.ros.qos import EVENT, LATCHED, SENSOR, STATE
 from embodied_iqa.world.protocols import ActionChunk as Chunk
 from embodied_iqa.world.protocols import ChunkStatus
@@ -158,6 +158,11 @@ class Cell:
     def arm(self) -> None:
         graph = self._graph
         graph.wait(lambda: graph.call(RearmArm, "/arm/rearm", reason="test").success, "an armed arm")
+        armed_ns, statuses = self.controller.now_ns(), self.statuses
+        graph.wait(
+            lambda: statuses.last is not None and ns_of(statuses.last.header.stamp) >= armed_ns,
+            "a status of the armed arm: one before would show it stopped",
+        )
 
     def rearm_refusal(self) -> str:
         """Rearm; return why that is refused, or nothing."""
