@@ -11,6 +11,7 @@ part is the consent to run it: nothing of it is imported before.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from embodied_iqa.base.user_code import check_target, load_factory
 
 _PREFIX: Final = "embodied_iqa."
 _FILE: Final = "entry_points.txt"
+_GROUP: Final = re.compile(r"^\[(embodied_iqa\.[^]]*)]", re.MULTILINE)
 
 
 class PluginGroup(StrEnum):
@@ -95,6 +97,16 @@ def plugins(group: PluginGroup) -> tuple[Plugin, ...]:
     return tuple(sorted(by_place.values(), key=lambda plugin: (plugin.name, plugin.distribution)))
 
 
+def unknown_groups() -> dict[str, str]:
+    """Return groups of entry points that begin as ours do but are none, each with its distribution."""
+    return {
+        group: _owner(one)
+        for one in distributions()
+        for group in _GROUP.findall(one.read_text(_FILE) or "")
+        if group not in set(PluginGroup)
+    }
+
+
 def plugin_names(group: PluginGroup) -> list[str]:
     """Return the names of the plug-ins of a group, each once."""
     return list(dict.fromkeys(plugin.name for plugin in plugins(group)))
@@ -133,9 +145,12 @@ def _plugins_of(one: Distribution, group: PluginGroup) -> Iterator[Plugin]:
     text = one.read_text(_FILE) or ""
     if f"[{group}]" not in text:
         return
-    owner = f"{one.metadata['Name']} {one.version}"
     section = text.split(f"[{group}]", 1)[1].split("\n[", 1)[0]
     for line in section.splitlines():
         name, equals, target = line.partition("=")
         if equals and not line.lstrip().startswith("#"):  # a malformed target is reported on loading
-            yield Plugin(group, name.strip(), target.partition("[")[0].strip(), owner)
+            yield Plugin(group, name.strip(), target.partition("[")[0].strip(), _owner(one))
+
+
+def _owner(one: Distribution) -> str:
+    return f"{one.metadata['Name']} {one.version}"

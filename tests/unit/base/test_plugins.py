@@ -180,6 +180,23 @@ def test_plugins_are_listed_with_what_is_wrong_and_two_of_one_name_are_refused(
     assert embodied_iqa.measure(IMAGES[0], IMAGES[0], "psnr") == float("inf")
 
 
+def test_what_can_never_be_named_is_said(acme: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    entries = (
+        "[embodied_iqa.metrics]\npsnr = own_metric:MeanDifference\n"
+        "[embodied_iqa.subjects]\npanel-vla-query = own_vla:make\n"
+        "[embodied_iqa.worlds]\ncell = own_world:make\n"
+        "[embodied_iqa.distortions]\nlines = acme:lines\n[embodied_iqa_other]\nx = y:z\n"
+    )
+    install(acme, "shadowed", "1", entries)
+    assert main(["plugins", "--json"]) == 1
+    out, err = capsys.readouterr()
+    faults = {one["name"]: one["fault"] for one in json.loads(out)}
+    for name, part in {"psnr": "metric", "panel-vla-query": "subject", "cell": "world"}.items():
+        assert faults[name] == f"no: embodied_iqa has a {part} of this name, and its own come first"
+    (line,) = err.splitlines()
+    assert line.startswith("shadowed 1: the entry points [embodied_iqa.distortions] are ignored; available: ")
+
+
 def test_without_plugins_there_is_one_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

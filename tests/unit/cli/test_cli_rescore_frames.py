@@ -155,7 +155,7 @@ def test_the_report_of_rescored_images_speaks_of_images(
     assert main(["report", str(out)]) == 0
     page = lxml.html.document_fromstring((out / "report.html").read_text())
     text = " ".join(page.text_content().split())
-    start = "3 images, 2 distortions, nothing executed; on the first image of each run: decision "
+    start = "3 images, 2 distortions, nothing executed; on the first scored image of each run: decision "
     assert page.findtext(".//h1").startswith(start)
     (task,) = page.xpath("//section[@class='task']")
     runs = [" ".join(run.findtext(".//h3").split()) for run in task.xpath(".//article")]

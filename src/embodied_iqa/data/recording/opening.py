@@ -29,6 +29,7 @@ from embodied_iqa.data.recording.framing import FOOTER_BYTES, MAGIC
 from embodied_iqa.data.recording.recording_names import RECORDING_SUFFIXES
 from embodied_iqa.data.recording.scanned_record import summary_section
 from embodied_iqa.data.recording.write_lock import is_being_written
+from embodied_iqa.imaging.images.codecs import HDF5_START, HDF5_UNREAD
 
 _DAMAGE: Final = (
     McapError,
@@ -217,6 +218,7 @@ def open_recording(path: Path) -> BinaryIO:
     if start != MAGIC:
         file.close()
         message = "is not a recording" if start else "is empty"
+        message = HDF5_UNREAD if start.startswith(HDF5_START) else message
         raise RecordingReadError(path, message, expected="an MCAP or SQLite file of `ros2 bag` (.mcap, .db3)")
     file.seek(0)
     return file

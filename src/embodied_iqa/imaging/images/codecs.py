@@ -43,6 +43,9 @@ _UNREAD_SUFFIXES: Final = frozenset(
 _NAMED: Final = 5
 """Most files that a note names."""
 
+HDF5_START: Final = b"\x89HDF"
+HDF5_UNREAD: Final = "is an HDF5 file, which is not read: convert it to a LeRobot data set or to images"
+
 _PNG_START: Final = b"\x89PNG"
 _FORMATS: Final = {
     JPEG_START: "JPEG",
@@ -197,7 +200,7 @@ def _damage(data: bytes, named: str) -> str:
         return "is empty"
     name = _format(data)
     if not name:
-        return "is not an image, or not of a known format"
+        return HDF5_UNREAD if data.startswith(HDF5_START) else "is not an image, or not of a known format"
     if named:
         return f"is a {'truncated' if 'no end' in named else 'damaged'} {name} file ({named})"
     has_end = _has_end(data)

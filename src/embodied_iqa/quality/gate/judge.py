@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,13 +13,14 @@ from embodied_iqa.arm.lease_options import LeaseOptions
 from embodied_iqa.arm.verdict import GateLease, GateMode, Verdict
 from embodied_iqa.base.config import check_fields, parsed, ranged
 from embodied_iqa.base.errors import UsageError
-from embodied_iqa.base.units import MILLISECOND_NS
+from embodied_iqa.base.units import MILLISECOND_NS, SECOND_NS
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.quality.gate.image_statistics import ImageStatistics
 from embodied_iqa.quality.gate.judgement import JudgeChoice, Judgement, parse_judge
 from embodied_iqa.quality.gate.repair import RepairOptions
 from embodied_iqa.quality.gate.second_stage import Prediction
 
+_DAY_NS: Final = 24 * 3600 * SECOND_NS
 _UNJUDGED = Judgement(Verdict.REJECT, "the image was not judged")
 
 
@@ -172,8 +173,8 @@ def step(
         it expires ``lease.ttl_s`` after the earlier of stamp and clock.
     """
     if state.stamp_ns is not None and frame.stamp_ns <= state.stamp_ns:
-        behind_ms = (state.stamp_ns - frame.stamp_ns) / MILLISECOND_NS
-        reason = f"stale: {behind_ms:.1f} ms behind the newest frame" if behind_ms else "stale: seen before"
+        behind_ns = state.stamp_ns - frame.stamp_ns
+        reason = f"stale: {_behind(behind_ns)}" if behind_ns else "stale: seen before"
         return state, *_outcome(frame, Verdict.HOLD, Verdict.HOLD, reason, options)
     if options.mode is GateMode.OFF:
         state = GateState(stamp_ns=frame.stamp_ns)
@@ -185,6 +186,12 @@ def step(
         since = f"{state.good_in_a_row} of {options.recover_frames} good frames since: {state.cause}"
         reason = f"{since}; this one {reason}" if reason else since
     return state, *_outcome(frame, judgement.verdict, verdict, reason, options)
+
+
+def _behind(behind_ns: int) -> str:
+    if behind_ns > _DAY_NS:  # such as a time in seconds
+        return "days behind the newest frame: a stamp is in nanoseconds"
+    return f"{behind_ns / MILLISECOND_NS:.1f} ms behind the newest frame"
 
 
 def _debounce(state: GateState, stamp_ns: int, judgement: Judgement, options: GateOptions) -> GateState:

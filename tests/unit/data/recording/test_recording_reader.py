@@ -130,6 +130,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
         (b"", "is empty"),
         (b"SQLite format 3\0" * 9, "SQLite of something else|is damaged"),
         (b"another format" * 9, "is not a recording"),
+        (b"\x89HDF\r\n\x1a\n" * 9, "is an HDF5 file, which is not read: convert it to a LeRobot data set"),
         (b"\x89MCAP0\r\n", "cut short.*embodied-iqa recover"),
         (b"\x89MCAP0\r\n" + bytes(100) + b"\x89MCAP0\r\n", "is damaged.*embodied-iqa recover"),
     ],

@@ -11,7 +11,7 @@ from embodied_iqa.arm.verdict import GateMode
 from embodied_iqa.models.subjects.wire.errors import ConnectionLostError
 from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
 from embodied_iqa.quality.gate.proxy.changes import MOST_LINES, PER_S, ChangeLog
-from embodied_iqa.quality.gate.proxy.gated_policy import GatedPolicy, ProxyOptions
+from embodied_iqa.quality.gate.proxy.gated_policy import Answered, GatedPolicy, ProxyOptions
 from embodied_iqa.quality.gate.proxy.hold_answers import HeldError, HoldKind, HoldOptions
 from embodied_iqa.quality.gate.statistics_judge import StatisticsJudge
 from gated_policies import CAMERAS, KEY, WRIST, calibrations, covered, observation, rules, scene_image
@@ -77,6 +77,19 @@ def test_a_policy_that_is_gone_and_comes_back_is_two_lines() -> None:
         "client a: passes again after 0.3 s (3 queries without an answer)",
     ]
     assert scene.log.summary() == "answered 2, held 0, without an answer 3"
+
+
+def test_the_time_that_a_late_policy_took_counts() -> None:
+    log = (scene := Scene()).log
+    log.attend("a", is_here=True)
+    late = "no answer from gpu:8000 within 2 s"
+    log.look(Answered((), {"mode": "on"}, 2000.0, "a", late))
+    scene.clock.advance(0.1)
+    log.look(Answered((), {"mode": "on"}, 30.0, "a"))
+    assert scene.lines[1:] == [
+        f"client a: {late}",
+        "client a: passes again after 2.1 s (1 query without an answer)",
+    ]
 
 
 def test_in_shadow_it_says_what_would_be_held() -> None:

@@ -133,7 +133,10 @@ def test_a_first_bad_frame_has_nothing_to_speak_for_it() -> None:
     assert judged([HOLD]) == [HOLD]
 
 
-@pytest.mark.parametrize(("back_ns", "words"), [(0, "seen before"), (7 * MS, "7.0 ms behind")])
+@pytest.mark.parametrize(
+    ("back_ns", "words"),
+    [(0, "seen before"), (7 * MS, "7.0 ms behind"), (10**18, "a stamp is in nanoseconds")],
+)
 def test_a_stale_frame_is_held_and_changes_nothing(back_ns: int, words: str) -> None:
     config = GateOptions()
     frame = GateFrame(View.TOP, 900 * MS, 905 * MS, judged_alone(statistics_of(PASS)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import queue
 import signal
 import socket
 import subprocess
@@ -12,6 +13,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -280,7 +282,17 @@ def test_a_policy_that_never_answers_is_an_error_at_the_deadline():
 
 def test_hostile_messages_get_an_error_and_the_next_client_is_served():
     policy, random = Policy(), np.random.default_rng(1)
-    with served(policy, most_bytes=1 << 16) as port:
+    left: queue.Queue[str] = queue.Queue()
+
+    def attend(_client: str, /, *, is_here: bool, why: str = "") -> None:
+        if not is_here:
+            left.put(why)
+
+    gate = replace(setting(), attend=attend)
+    with (
+        reference_server(METADATA, policy) as policy_port,
+        proxying(gate, policy_port, most_bytes=1 << 20) as port,
+    ):
         with websockets.sync.client.connect(f"ws://127.0.0.1:{port}", compression=None) as one:
             one.recv(PATIENCE_S)
             messages = ["text", b"", b"\xc1", b"\x80", b"\xdf\xff\xff\xff\xff", b"\x91" * 500]
@@ -288,9 +300,11 @@ def test_hostile_messages_get_an_error_and_the_next_client_is_served():
             for message in messages:
                 one.send(message)
                 assert isinstance(one.recv(PATIENCE_S), str)
-            one.send(bytes(1 << 17))
+            one.send(bytes((1 << 20) + 1))
             with pytest.raises(websockets.exceptions.ConnectionClosedError):
                 one.recv(PATIENCE_S)
+        why = "its message is longer than 1 MiB (--most-mib), so the connection is closed"
+        assert left.get(timeout=PATIENCE_S) == why
         assert policy.asked == 0
         assert WebsocketClientPolicy("127.0.0.1", port).infer(observation())[GATE]["verdict"] == "PASS"
 

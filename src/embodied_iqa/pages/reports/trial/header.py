@@ -45,7 +45,7 @@ def nothing_executed(tasks: Sequence[ReportedTask]) -> bool:
 def _rescored(tasks: Sequence[ReportedTask]) -> str:
     """Say how many images were rescored, and the mean scores, which are those of the first one of each run.
 
-    Such as "5 images, 2 distortions, nothing executed; on the first image of each run: cognition 1.00."
+    Such as "5 images, 1 distortion, nothing executed; on the first scored image of each run: decision 1.00."
     """
     pairs = [pair for task in tasks for pair in task.scored_runs]
     images = sum(run.frames_published for run, _ in pairs if run.distortion is None)
@@ -60,7 +60,7 @@ def _rescored(tasks: Sequence[ReportedTask]) -> str:
     }
     found = ", ".join(f"{name} {number(mean, 2)}" for name, mean in means.items())
     distortions = _distortions([run for run, _ in pairs])
-    scored = f"; on the first image of each run: {found}." if found else "."
+    scored = f"; on the first scored image of each run: {found}." if found else "."
     return f"{plural(images, 'image')}, {distortions}, nothing executed{scored}"
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from embodied_iqa.base.clock import MONOTONIC, Clock
-from embodied_iqa.base.units import SECOND_NS
+from embodied_iqa.base.units import MILLISECOND_NS, SECOND_NS
 from embodied_iqa.models.subjects.wire.errors import one_line
 from embodied_iqa.quality.gate.proxy.gated_policy import Answered
 
@@ -28,7 +28,7 @@ class _Client:
 
     Attributes:
         state: Whether it passes or fails, or the cameras that hold it.
-        since_ns: When it did not pass any more.
+        since_ns: When it asked for what did not pass any more.
         held: Queries that were held since.
         failed: Queries without an answer since.
     """
@@ -65,14 +65,14 @@ class ChangeLog:
         self._said_ns: deque[int] = deque(maxlen=MOST_LINES)
         self._unsaid = 0
 
-    def attend(self, client: str, *, is_here: bool) -> None:
-        """Note that a client came or left."""
+    def attend(self, client: str, *, is_here: bool, why: str = "") -> None:
+        """Note that a client came or left; ``why`` where it had to."""
         with self._lock:
             if is_here:
                 self._clients[client] = _Client()
             else:
                 self._clients.pop(client, None)
-            self._line(f"client {client} {'connected' if is_here else 'left'}")
+            self._line(f"client {client} {'connected' if is_here else 'left'}{why and f': {why}'}")
 
     def look(self, answered: Answered) -> None:
         """Note an observation, as a `Witness`."""
@@ -83,7 +83,8 @@ class ChangeLog:
                 return  # it has left
             before, client.state = client.state, state
             if before == _PASSES and state != _PASSES:
-                client.since_ns, client.held, client.failed = self._clock.now_ns(), 0, 0
+                asked_ns = self._clock.now_ns() - round(answered.took_ms * MILLISECOND_NS)
+                client.since_ns, client.held, client.failed = asked_ns, 0, 0
             client.held += state not in {_PASSES, _FAILS}
             client.failed += state == _FAILS
             if state != before:

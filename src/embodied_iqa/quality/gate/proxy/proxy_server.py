@@ -76,15 +76,15 @@ class PolicyPlace:
         return replace(self, greeting=client.greeting), metadata
 
 
-def unattended(_client: str, *, is_here: bool) -> None:
+def unattended(_client: str, *, is_here: bool, why: str = "") -> None:
     """Note nothing."""
 
 
 class Attendance(Protocol):
     """Is told who came and who left."""
 
-    def __call__(self, client: str, /, *, is_here: bool) -> None:
-        """Note that a client came or left."""
+    def __call__(self, client: str, /, *, is_here: bool, why: str = "") -> None:
+        """Note that a client came or left; ``why`` where it had to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +185,14 @@ class GateProxy(StoppableServer):
         try:
             await self._serve_client(connection, client)
         finally:
-            self._setting.attend(client, is_here=False)
+            self._setting.attend(client, is_here=False, why=self._why_closed(connection))
+
+    def _why_closed(self, connection: ServerConnection) -> str:
+        sent = connection.protocol.close_sent
+        if sent is None or sent.code != CloseCode.MESSAGE_TOO_BIG:
+            return ""
+        most_mib = self._options.most_bytes >> 20
+        return f"its message is longer than {most_mib} MiB (--most-mib), so the connection is closed"
 
     async def _serve_client(self, connection: ServerConnection, client: str) -> None:
         connect_s = _AGAIN_S if self._greeting else None

@@ -93,23 +93,24 @@ def known_metrics(needs: Needs | str | None = None) -> tuple[str, ...]:
     if needs is not None:
         kinds = {name: metric.info.needs for name, metric in BUILT_IN.items()} | SHIPPED
         return tuple(name for name, kind in kinds.items() if kind == needs)
-    return (*BUILT_IN, *SHIPPED, *(name for name in plugin_names(PluginGroup.METRICS) if not _is_ours(name)))
+    return (*BUILT_IN, *SHIPPED, *(name for name in plugin_names(PluginGroup.METRICS) if not is_ours(name)))
 
 
-def _is_ours(word: str) -> bool:
+def is_ours(word: str) -> bool:
+    """Return whether a metric of this package has the name, so that no plug-in is reached by it."""
     return built_in_name(word) is not None or shipped_name(word) is not None
 
 
 def _has_path(name: str) -> bool:
     word, colon, _ = name.partition(":")
-    return bool(colon) and not _is_ours(word)
+    return bool(colon) and not is_ours(word)
 
 
 def _begins_a_name(piece: str) -> bool:
     word = piece.strip().partition(":")[0]
     known = {kind.word for kind in KINDS}
     return (
-        _is_ours(word)
+        is_ours(word)
         or word in known
         or word in plugin_names(PluginGroup.METRICS)
         or _is_of_pyiqa(piece.strip())
