@@ -183,7 +183,8 @@ def _print_failures(
     failed = [row for row in scored if row.value is None]
     outside = sum(bool(row.outside) for row in scored)
     if outside:
-        what = f"{outside} of {len(scored)} images are unlike those that {info.name} was trained on"
+        of = len(scored) - len(failed)  # of the others nothing is known
+        what = f"{outside} of {of} images are unlike those that {info.name} was trained on"
         print(f"embodied-iqa: outside training: {what}; do not rely on their values", file=sys.stderr)
     for row in failed:
         if row.error not in printed:

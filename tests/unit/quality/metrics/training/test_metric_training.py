@@ -365,6 +365,9 @@ def test_an_image_unlike_the_training_is_outside_and_ranks_keep_their_order_with
     rows = {row["image"]: row["outside_training"] for row in json.loads(shown.out)["images"]}
     assert rows == {"known.png": False, "stripes.png": True}
     assert "outside training: 1 of 2 images are unlike those" in shown.err
+    (tmp_path / "images" / "damaged.png").write_bytes(b"no image")
+    assert main(["metrics", "score", made, str(tmp_path / "images"), "--view", "side"]) == 1
+    assert "outside training: 1 of 2 images are unlike those" in capsys.readouterr().err
     (tmp_path / "metric" / RANGE_FILE).unlink()
     assert TrainedMetric(tmp_path / "metric").predict(stripes).outside_training is None
     far = np.array([-30.0, -0.37, 0.01, 0.05, 0.3, 0.95, 0.97, 1.3])
