@@ -9,6 +9,7 @@ from rich.table import Table
 
 from embodied_iqa.arm.verdict import GateMode
 from embodied_iqa.cli.output import breakable, console, printable, table_of
+from embodied_iqa.data.recording.trial_record import NOT_EXECUTED
 from embodied_iqa.imaging.distortions import entry
 from embodied_iqa.runs.graph.session_results import SessionScores
 from embodied_iqa.runs.trial.scores import Cognition, Decision, Execution, RunScores
@@ -61,8 +62,14 @@ def _cells(run: RunScores) -> list[str]:
         _number(execution, 1),
         "-" if gate.passed is None else f"{gate.passed}/{gate.hold}/{gate.reject}",
         str(run.frames.lost),
-        (execution.outcome or "not executed").replace("_", " "),
+        _outcome(execution),
     ]
+
+
+def _outcome(execution: Execution) -> str:
+    if execution.outcome is None:
+        return "not executed" if execution.reason == NOT_EXECUTED else "cut off"
+    return execution.outcome.replace("_", " ")
 
 
 def _number(part: Cognition | Decision | Execution | None, digits: int) -> str:

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import trial_recording
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.cli import rescore
 from embodied_iqa.cli.main import main
+from embodied_iqa.imaging.distortions import DistortionSpec
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.pages.reports.trial.trial_report import report_of_folder
-from trial_recording import PERIOD_NS, PixelVla, PixelVlm, pixel_subjects, start_ns, write_trial
+from trial_recording import (
+    PERIOD_NS,
+    PixelVla,
+    PixelVlm,
+    Recorder,
+    pixel_subjects,
+    start_ns,
+    write_trial,
+)
 
 __all__ = ["pixel_subjects"]
 
@@ -94,6 +105,24 @@ def test_the_subjects_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert tree["subjects"] == {"vlm": {"pixel-vlm": "1"}, "vla": {"pixel-vla": "1"}}
     assert main(["rescore", str(recording), "--without", "cognition", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["subjects"]["vlm"] == {}
+
+
+class _CutRecorder(Recorder):
+    """Records a trial that was killed in its second run."""
+
+    def event(self, kind: int, run: int, stamp: int, spec: DistortionSpec | None, **fields: Any) -> None:
+        if (kind, run) != (3, 1):
+            super().event(kind, run, stamp, spec, **fields)
+
+
+def test_a_run_that_was_cut_off_is_not_one_that_was_never_executed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(trial_recording, "Recorder", _CutRecorder)
+    assert main(["rescore", str(write_trial(tmp_path / "trial.mcap"))]) == 0
+    said = capsys.readouterr().out
+    assert "cut off" in said
+    assert "not executed" not in said
 
 
 def test_only_what_is_written_has_a_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
