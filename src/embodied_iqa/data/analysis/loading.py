@@ -193,7 +193,7 @@ def _cells(rows: Any, subjects: tuple[str, ...], pairs: PairTable) -> NDArray[np
 def _sums(
     cells: NDArray[np.int64], values: Array, shape: tuple[int, int], expected: NDArray[np.int64]
 ) -> Array:
-    """Sum over the tasks of each cell, scaled to five tasks; NaN if a task has no score."""
+    """Return five times the mean over the tasks of each cell; NaN if a task has no score."""
     known = np.isfinite(values)
     size = shape[0] * shape[1]
     counts = np.bincount(cells[known], minlength=size).reshape(shape)

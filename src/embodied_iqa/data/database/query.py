@@ -77,7 +77,7 @@ def query(store: DatabaseStore, text: str, values: Sequence[object] = ()) -> pa.
 
 
 def _opinions() -> str:
-    """Return the query of the view: the sum over five tasks, averaged over the subjects that count."""
+    """Return the query of the view: five times the mean over the tasks, of the subjects that count."""
     sums = ", ".join(
         f"CASE WHEN count({column}) FILTER (role = '{role}') = any_value(tasks) "
         f"THEN {_SCALE} * avg({column}) FILTER (role = '{role}') END AS {name}"

@@ -109,7 +109,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceTask:
-    """A task of a reference; each reference has five. See `world.tasks.task.Task`."""
+    """A task of a reference, which has up to five. See `world.tasks.task.Task`."""
 
     reference_id: str
     task_id: str
@@ -184,7 +184,7 @@ class Annotation:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Score of a subject for a pair and a task; the five tasks of a pair sum to at most 5."""
+    """Score of a subject for a pair and a task; its opinion on the pair is five times the mean over tasks."""
 
     subject: str
     role: Role

@@ -52,7 +52,7 @@ class DatabaseStore:
 
     @property
     def tasks_file(self) -> Path:
-        """Five tasks for each reference."""
+        """Up to five tasks for each reference."""
         return self._planned("tasks.parquet")
 
     @property

@@ -66,7 +66,7 @@ training = pairs.filter(lambda split: split == "train", input_columns="split_see
 | `view`, `person` | name of the camera; `first` where `wrist` is in it, else `third` |
 | `origin`, `source` | `real` or `simulation`; kind of source, only where it tells more than `origin` |
 | `main_object`, `background` | of the reference, empty where unknown |
-| `<target>_mean` | mean opinion over five tasks, 0 to 5, higher is better; null where no subject scored |
+| `<target>_mean` | mean opinion, 5 times the mean over the tasks: 0 to 5 (best); null where nobody scored |
 | `<target>_z_scored` | mean of the subjects' scores, each standardised over the pairs of its subject |
 | `<target>_std`, `<target>_subjects` | standard deviation over the subjects, and their number |
 | `refused_mean`, `refusal_loss_mean`, `wrong_motion_loss_mean` | losses of decisions, lower is better |
@@ -74,9 +74,9 @@ training = pairs.filter(lambda split: split == "train", input_columns="split_see
 | `split_seed0` to `split_seed9` | splits for training metrics, 8:2 by reference: `train` and `val` |
 
 Targets are `cognition` with `precision`, `recall` and `semantics`, and `decision` with `position`, `rotation`
-and `state`; `wrong_motion` is 5 minus what was lost by motions that end elsewhere, `refusal` 5 minus the
-number of tasks in which the policy saw no target and moved nothing. The library names the whole table
-`train`. `val` is the fifth that is held out for the test, as pyiqa calls it."""
+and `state`; `wrong_motion` is 5 minus what was lost by motions that end elsewhere, `refusal` 5 minus
+five times the share of tasks in which the policy saw no target and moved nothing. The library names the
+whole table `train`. `val` is the fifth that is held out for the test, as pyiqa calls it."""
 _SOFTWARE: Final = "embodied_iqa: image quality for embodied agents"
 _OF_SIMULATED: Final = "Simulated images have plain surfaces and few kinds of objects."
 _OF_PHOTOGRAPHS: Final = (

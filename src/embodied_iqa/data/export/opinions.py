@@ -44,8 +44,8 @@ class PairOpinions:
     Attributes:
         pairs: The rows.
         targets: `cognition`, `precision`, ..., `decision`, `position`, ...; those that were scored. With VLAs
-            also `wrong-motion`, 5 minus the loss by motions that end elsewhere, and `refusal`, 5 minus the
-            number of tasks that the policy refused.
+            also `wrong-motion`, 5 minus the loss by motions that end elsewhere, and `refusal`, 5 minus
+            five times the share of tasks that the policy refused.
         losses: Mean of each of `analysis.grid.LOSSES` in [0, 5], lower is better; empty without VLAs.
         thirds: Kind of subject to mild, medium or severe; empty where not scored.
     """

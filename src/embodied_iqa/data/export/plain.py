@@ -26,10 +26,11 @@ _README: Final = """\
 | `opinions.csv` | a pair with its mean opinions, thirds, and the ten splits by reference |
 | `execution.csv` | a run of a joined experiment; only where one was joined |
 
-Opinions: `<target>_mean` (over five tasks, 0 to 5, higher is better), `_z_scored`, `_std` over the subjects
-and `_subjects`, their number. `wrong_motion` is 5 minus what was lost by motions that end elsewhere,
-`refusal` 5 minus the number of tasks in which the policy saw no target and moved nothing; `refused_mean`,
-`refusal_loss_mean` and `wrong_motion_loss_mean` are these losses themselves, lower is better.
+Opinions: `<target>_mean` (five times the mean over the tasks, 0 to 5, higher is better), `_z_scored`, `_std`
+over the subjects and `_subjects`, their number. `wrong_motion` is 5 minus what was lost by motions that end
+elsewhere, `refusal` 5 minus five times the share of tasks in which the policy saw no target and moved
+nothing; `refused_mean`, `refusal_loss_mean` and `wrong_motion_loss_mean` are these losses themselves, lower
+is better.
 
 Splits: `train`, and `val`, as pyiqa calls the fifth that is held out for the test.
 

@@ -25,10 +25,10 @@ For [IQA-PyTorch](https://github.com/chaofengc/IQA-PyTorch): one meta file a tar
 | `meta_info_<target>_fr.csv` | `ref_name`, `dist_name`, `mos`, `std` | `GeneralFRDataset` |
 | `meta_info_<target>_nr.csv` | `dist_name`, `mos`, `std` | `GeneralNRDataset` |
 
-Targets: {targets}. `mos` is the mean opinion of the subjects over five tasks, 0 to 5, higher is better; `std`
-is its standard deviation over them. `wrong-motion` is 5 minus what was lost by motions that end elsewhere,
-`refusal` 5 minus the number of tasks in which the policy saw no target and moved nothing. Pairs without a
-score are left out ({left_out}).
+Targets: {targets}. `mos` is the mean opinion of the subjects, 5 times the mean over the tasks: 0 to 5 (best);
+`std` is its standard deviation over them. `wrong-motion` is 5 minus what was lost by motions that end
+elsewhere, `refusal` 5 minus five times the share of tasks in which the policy saw no target and moved
+nothing. Pairs without a score are left out ({left_out}).
 
 Ten splits by reference, 8:2, are columns of the meta files: `split_seed0` to `split_seed9` with `train` and
 `val`, as pyiqa calls the fifth that is held out for the test. In the options of a dataset, paths seen from

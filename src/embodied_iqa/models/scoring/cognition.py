@@ -36,7 +36,7 @@ class CognitionScore:
         bleu: Precision, in [0, 1].
         rouge: Recall, in [0, 1].
         cider: Semantics, in [0, 10].
-        score: ``(bleu + rouge + 0.1 cider) / 3``, in [0, 1]. Five tasks sum to at most 5.
+        score: ``(bleu + rouge + 0.1 cider) / 3``, in [0, 1].
     """
 
     bleu: float

@@ -49,7 +49,7 @@ class DecisionScore:
         position: In [0, 1].
         rotation: In [0, 1].
         state: In [0, 1].
-        score: The mean of the three. Five tasks sum to at most 5.
+        score: The mean of the three.
         position_error_mm: Distance of the points reached after the whole chunk.
         steps: The errors after every increment, as many as the longer chunk has.
     """

@@ -81,7 +81,7 @@ def _dimensions(study: Study) -> Table:
         for group, found in study.groups.items()
         for part in (*PARTS[group], TOTAL)
     ]
-    note = "0 to 5 (best): sums over five tasks. Semantics is CIDEr divided by its maximum."
+    note = "0 to 5 (best): five times the mean over the tasks. Semantics is CIDEr divided by its maximum."
     return Table("dimensions", "By dimension", columns, rows, note)
 
 

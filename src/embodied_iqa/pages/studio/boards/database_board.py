@@ -15,9 +15,9 @@ from embodied_iqa.pages.studio.browse.selection import Selection
 _HIGHEST: Final = 5 * (1 - 1e-9)
 _FULL: Final = (0.0, 5.0)
 _NOTE: Final = (
-    "Mean over pairs of the sum over five tasks, 0 to 5, of views that the subject is made for; higher: less "
-    "changed by the distortion. 95 % intervals from drawing references with replacement. Unmoved: share of "
-    "pairs in which the distortion changed nothing. VLMs and VLAs have different scales."
+    "Mean over pairs of five times the mean over the tasks, 0 to 5, of views that the subject is made for; "
+    "higher: less changed by the distortion. 95 % intervals from drawing references with replacement. "
+    "Unmoved: share of pairs in which the distortion changed nothing. VLMs and VLAs have different scales."
 )
 _TOTALS: Final = """
     SELECT subject, role, reference_id, level, totals.score, totals.refused

@@ -30,7 +30,7 @@ _TOTALS: Final = """
         avg(CAST(refused AS DOUBLE)) AS refused
     FROM scores JOIN expected USING (reference_id) WHERE own_view GROUP BY pair_id, subject, role
 """
-"""The sum over five tasks, by pair and subject, as in the view `opinions`."""
+"""Five times the mean over the tasks, by pair and subject, as in the view `opinions`."""
 _OVERVIEW: Final = """
     CREATE TABLE overview AS
     WITH words AS (
