@@ -10,7 +10,8 @@ from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.world.protocols import ActionChunk, ChunkStatus, VlaObservation
 from trial_recording import PixelVla
 
-STEP_M, GRIPPER = 0.01, 0.5
+STEP_M, GRIPPER, DIM = 0.01, 0.5, 158.0
+NO_TARGET = ActionChunk(ChunkStatus.NO_TARGET, np.empty((0, 7)), "no target")
 
 
 class _AlongX(PixelVla):
@@ -37,8 +38,27 @@ class Follows(_AlongX):
         return STEP_M if rgb.tobytes() in self._clean else 3 * STEP_M
 
 
+class Refuses(Follows):
+    """Sees no target on images other than the clean ones, and none on one of those."""
+
+    def __init__(self, clean: AbstractSet[bytes], hidden: bytes) -> None:
+        super().__init__(clean)
+        self._hidden = hidden
+
+    def act(self, observation: VlaObservation) -> ActionChunk:
+        seen = observation.frames[View.TOP].rgb.tobytes()
+        return super().act(observation) if seen in self._clean - {self._hidden} else NO_TARGET
+
+
 class Bright(_AlongX):
     """Moves as far as the image is bright."""
 
     def step_m(self, rgb: np.ndarray[tuple[int, ...], np.dtype[np.uint8]]) -> float:
         return float(rgb.mean()) / 1e4
+
+
+class Dim(Bright):
+    """Sees no target on a bright image."""
+
+    def act(self, observation: VlaObservation) -> ActionChunk:
+        return super().act(observation) if observation.frames[View.TOP].rgb.mean() < DIM else NO_TARGET

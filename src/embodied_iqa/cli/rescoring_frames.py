@@ -55,7 +55,7 @@ from embodied_iqa.world.tasks.task_files import load_image_tasks, load_task_file
 
 _COLUMNS: Final = (
     *("task", "stamp_ns", "image", "view", "distortion", "level", "verdict", "predicted"),
-    *("cognition", "decision", "answer", "reference_answer"),
+    *("cognition", "decision", "decision_status", "answer", "reference_answer"),
     *("against_recorded_action", "reference_against_recorded_action"),
 )
 _OPTIONS: Final = {
@@ -319,6 +319,7 @@ def _row(record: TrialRecord, stamp_ns: int, view: View) -> dict[str, object]:
     (scores,) = score_trial(replace(record, runs=(moment,)), constants_of)
     verdict = moment.verdicts[0] if moment.verdicts else None
     distorted, raw = moment.answer(Source.DISTORTED), moment.answer(Source.RAW)
+    own = Source.RAW if run.distortion is None else Source.DISTORTED
     found: dict[str, object] = {
         "task": record.task,
         "stamp_ns": stamp_ns,
@@ -329,6 +330,7 @@ def _row(record: TrialRecord, stamp_ns: int, view: View) -> dict[str, object]:
         "predicted": None if verdict is None else verdict.predicted,
         "cognition": None if scores.cognition is None else scores.cognition.score,
         "decision": None if scores.decision is None else scores.decision.score,
+        "decision_status": next((one.status for one in moment.chunks if one.source is own), None),
         "answer": None if distorted is None else distorted.answer,
         "reference_answer": None if raw is None else raw.answer,
     }

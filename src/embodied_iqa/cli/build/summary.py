@@ -120,11 +120,15 @@ def next_report(store: DatabaseStore) -> None:
 def print_against(means: Mapping[str, Mapping[str, float | int | None]]) -> None:
     """Print how far decisions agree with recorded actions, by subject."""
     for subject, row in means.items():
-        if row["decisions"]:
+        words = "not compared, see recorded_actions.csv"
+        if row["score"] is not None:
             words = f"{row['score']:.3f}, on the references {row['reference_score']:.3f}"
-            print(f"against recorded actions: {subject} {words} ({row['decisions']:,} decisions)")
-        else:
-            print(f"against recorded actions: {subject} not compared, see recorded_actions.csv")
+        counts = f"{row['decisions']:,} decisions"
+        if row["refused"] or row["reference_refused"]:
+            counts += (
+                f", {row['refused']:,} see no target, {row['reference_refused']:,} none on the reference"
+            )
+        print(f"against recorded actions: {subject} {words} ({counts})")
 
 
 def _skipped(path: Path) -> list[tuple[str, str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from statistics import fmean
 from typing import Final
@@ -26,12 +26,17 @@ from embodied_iqa.world.protocols import ChunkStatus
 Array = NDArray[np.float64]
 ACTIONS_FILE: Final = "recorded_actions.csv"
 """Of a database."""
+_UNSEEN: Final = "the policy saw no target"
+"""Why a refusal is not compared."""
 _WITH_ACTIONS: Final = {SourceKind.DATASET, SourceKind.RECORDING}
 
 
 @dataclass(frozen=True, slots=True)
 class ActionScore:
-    """Agreement of one decision with what was done, and of that on the reference; None where unknown."""
+    """Agreement of one decision with what was done, and of that on the reference; None where unknown.
+
+    A decision that refused (`no_target`), on this image or on the reference, is not compared.
+    """
 
     subject: str
     reference_id: str
@@ -39,6 +44,8 @@ class ActionScore:
     task_id: str
     distortion_id: str
     level: int
+    status: ChunkStatus | None
+    reference_status: ChunkStatus | None
     score: float | None
     reference_score: float | None
     position_error_mm: float | None
@@ -75,15 +82,23 @@ def as_csv(rows: Iterable[ActionScore]) -> str:
 
 
 def means_of(rows: Iterable[ActionScore]) -> dict[str, dict[str, float | int | None]]:
-    """Return by subject the number of decisions that were compared, and their means."""
+    """Return by subject the number of decisions that were compared or refused, refusals, and the means."""
     found: dict[str, list[ActionScore]] = {}
     for row in rows:
-        found.setdefault(row.subject, []).extend([row] if row.score is not None else [])
+        found.setdefault(row.subject, []).extend(
+            [row] if row.score is not None or row.reason == _UNSEEN else []
+        )
+    return {subject: _means(own) for subject, own in found.items()}
+
+
+def _means(rows: Sequence[ActionScore]) -> dict[str, float | int | None]:
+    compared = [row for row in rows if row.score is not None]
     names = ("score", "reference_score", "position_error_mm")
     return {
-        subject: {"decisions": len(own)}
-        | {name: fmean(getattr(row, name) for row in own) if own else None for name in names}
-        for subject, own in found.items()
+        "decisions": len(rows),
+        "refused": sum(row.status is ChunkStatus.NO_TARGET for row in rows),
+        "reference_refused": sum(row.reference_status is ChunkStatus.NO_TARGET for row in rows),
+        **{name: fmean(getattr(row, name) for row in compared) if compared else None for name in names},
     }
 
 
@@ -102,13 +117,14 @@ def _of_subject(
             if row.pair_id is None:
                 continue
             key = row.reference_id, row.task_id
+            raw = first[key]
             scores: tuple[float | None, float | None, float | None, str]
             try:
-                scores = _scores(row, first[key], references[row.reference_id], done[key], d_max_m)
+                scores = _scores(row, raw, references[row.reference_id], done[key], d_max_m)
             except InputError as error:
                 scores = (None, None, None, str(error))
             place = (row.subject, row.reference_id, row.pair_id, row.task_id, row.distortion_id, row.level)
-            yield ActionScore(*place, *scores)
+            yield ActionScore(*place, row.status, raw.status, *scores)
 
 
 def _all_done(
@@ -141,6 +157,8 @@ def _scores(
         raise done
     if row.error is not None:
         raise InputError(row.error)
+    if row.status is ChunkStatus.NO_TARGET:
+        raise InputError(_UNSEEN)
     gripper = reference.gripper or 0.0
     found, clean = score_decisions([_increments(row), _increments(raw)], done, d_max_m, gripper=gripper)
     return found.score, clean.score, found.position_error_mm, ""
@@ -150,8 +168,10 @@ def _done(raw: Annotation, reference: Reference, actions: RecordedActions) -> Ar
     """Return what was done from a reference on, for as many steps as the decision on it has.
 
     Raises:
-        InputError: There is no such decision, or the episode ends before.
+        InputError: There is no such decision, it refused, or the episode ends before.
     """
+    if raw.error is None and raw.status is ChunkStatus.NO_TARGET:
+        raise InputError(_UNSEEN)
     if raw.error is not None or raw.status is not ChunkStatus.ACT:
         raise InputError(raw.error or "no step was decided on the reference")
     if reference.T_base_tool is None or reference.gripper is None:

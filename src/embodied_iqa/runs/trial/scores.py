@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from statistics import fmean, median
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ from embodied_iqa.models.scoring.execution_score import (
 )
 from embodied_iqa.models.subjects.catalogue import Role
 from embodied_iqa.quality.gate.repair import says_repaired
+from embodied_iqa.runs.trial.recorded_action import RecordedAction, recorded_action
 from embodied_iqa.world.protocols import is_refusal
 
 RECIPES = {"cognition": COGNITION_RECIPE, "decision": DECISION_RECIPE, "execution": EXECUTION_RECIPE}
@@ -75,26 +76,6 @@ class Decision:
     answer: str
     reference_answer: str
     later: tuple[LaterDecision, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class RecordedAction:
-    """Decisions against what was done in the data set, over all moments where that is known.
-
-    Attributes:
-        convention: What the actions mean: a name of `models.subjects.actions.table`; None where none was
-            known.
-        moments: Decisions that were compared.
-        score: Mean of the decisions on the images of this run; None without one.
-        reference_score: Mean of the decisions on the undistorted images of the same moments; likewise.
-        position_error_mm: Mean distance from the points that were reached; likewise.
-    """
-
-    convention: str | None
-    moments: int
-    score: float | None
-    reference_score: float | None
-    position_error_mm: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +167,7 @@ def score_trial(record: TrialRecord, constants: Constants) -> tuple[RunScores, .
             gate=_gate(run),
             frames=_frames(run),
             latency_ms=_latency(run),
-            recorded_action=_recorded_action(run, constants),
+            recorded_action=recorded_action(run, lambda *subject: _scale(constants, *subject)),
         )
         for run in record.runs
     )
@@ -268,29 +249,6 @@ def _decision(run: RunRecord, constants: Constants) -> Decision | None:
             for later, (_, chunk) in zip(scored[1:], pairs[1:], strict=True)
         ),
     )
-
-
-def _recorded_action(run: RunRecord, constants: Constants) -> RecordedAction | None:
-    if run.recorded is None:
-        return None
-    decided = {(chunk.sequence, chunk.source): chunk for chunk in run.chunks}
-    own = Source.RAW if run.distortion is None else Source.DISTORTED
-    of_own, of_raw, errors_mm = [], [], []
-    for done in run.recorded:
-        raw, seen = (decided.get((done.sequence, source)) for source in (Source.RAW, own))
-        scale = None if raw is None else _scale(constants, raw.subject, raw.subject_version)
-        if raw is None or seen is None or scale is None or scale.d_max_m is None:
-            continue
-        score, reference = (
-            score_decision(_executable(chunk), done.increments, scale.d_max_m, gripper=done.gripper)
-            for chunk in (seen, raw)
-        )
-        of_own.append(score.score)
-        of_raw.append(reference.score)
-        errors_mm.append(score.position_error_mm)
-    name = run.recorded[0].subject_version if run.recorded else None
-    means = [fmean(values) if values else None for values in (of_own, of_raw, errors_mm)]
-    return RecordedAction(name, len(of_own), *means)
 
 
 def _scale(constants: Constants, subject: str, version: str) -> SubjectConstants | None:

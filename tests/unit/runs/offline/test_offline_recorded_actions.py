@@ -28,7 +28,7 @@ from embodied_iqa.runs.offline.recorded_actions import RecordedActions
 from embodied_iqa.world.libero.suite_world import native_state_of
 from embodied_iqa.world.protocols import ActionChunk, VlaObservation
 from lerobot_samples import LENGTHS, TOP, edit_info, pixels, png, write_dataset
-from moving_policies import GRIPPER, STEP_M, Bright, Follows
+from moving_policies import GRIPPER, STEP_M, Bright, Follows, Refuses
 
 SCALE_M = 0.1
 CLEAN = {pixels(episode, step).tobytes() for episode, length in enumerate(LENGTHS) for step in range(length)}
@@ -112,6 +112,47 @@ def test_decisions_are_compared_with_what_was_done(
     assert "Against the recorded action" in next(out.rglob("*.html")).read_text()
 
 
+def test_a_refusal_is_counted_and_not_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Standing still is near to slow steps: it would beat many a decision."""
+    folder, out, hidden = write_moving(tmp_path / "set"), tmp_path / "out", pixels(0, 1).tobytes()
+    monkeypatch.setattr(rescoring_frames, "make_vla", lambda _name, _options: Refuses(CLEAN, hidden))
+    assert rescore(folder, out, "--action", "tool-absolute") == 0
+    for run in json.loads((out / "scores.json").read_text())["runs"]:
+        found = run["recorded_action"]
+        is_first = run["task"] == "pick up the cube"
+        moments = sum(length - 1 for length in (LENGTHS[:1] if is_first else LENGTHS[1:]))
+        assert (found["moments"], found["reference_refused"]) == (moments, int(is_first))
+        if run["distortion"] is None:
+            assert found["refused"] == int(is_first)
+            assert found["score"] == found["reference_score"] == pytest.approx(1.0)
+        else:
+            assert found["refused"] == moments
+            means = [found[name] for name in ("score", "reference_score", "position_error_mm")]
+            assert means == [None] * 3
+    with (out / "frames.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert {row["decision_status"] for row in rows if row["level"] == "3"} == {"no_target"}
+    assert {row["against_recorded_action"] for row in rows if row["level"] == "3"} == {""}
+    shown = [row["decision_status"] for row in rows if row["level"] == "0"]
+    assert (shown.count("no_target"), shown.count("act")) == (1, len(shown) - 1)
+    assert main(["report", str(out)]) == 0
+    assert "saw no target at" in next(out.rglob("*.html")).read_text()
+
+
+def test_a_decision_that_failed_is_not_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Fails(Follows):
+        def act(self, observation: VlaObservation) -> ActionChunk:
+            if observation.frames[View.TOP].rgb.tobytes() not in CLEAN:
+                raise ValueError("no memory left")
+            return super().act(observation)
+
+    monkeypatch.setattr(rescoring_frames, "make_vla", lambda _name, _options: Fails(CLEAN))
+    assert rescore(write_moving(tmp_path / "set"), tmp_path / "out", "--action", "tool-absolute") == 0
+    runs = json.loads((tmp_path / "out/scores.json").read_text())["runs"]
+    found = [run["recorded_action"] for run in runs if run["distortion"] is not None]
+    assert [(one["moments"], one["refused"], one["score"]) for one in found] == [(0, 0, None)] * len(found)
+
+
 def test_a_database_has_the_scores_against_what_was_done(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -139,7 +180,30 @@ def test_a_database_has_the_scores_against_what_was_done(
         assert float(row["reference_score"]) == pytest.approx((1 - min(1.0, far_m / d_max_m) + 2) / 3)
         assert 2 / 3 <= float(row["score"]) <= 1
     (means,) = tree["recorded_action"].values()
-    assert means["decisions"] == 30
+    assert (means["decisions"], means["refused"], means["reference_refused"]) == (30, 0, 0)
+
+
+def test_a_database_counts_refusals_and_does_not_compare_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, out = write_moving(tmp_path / "set", 2), tmp_path / "db"
+    words = ["build", "--from-bag", str(folder), "--every", "0.4", "--references", "2", "--out", str(out)]
+    words += ["--panel", "python:moving_policies:Dim", "--workers", "1", "--action", "tool-absolute"]
+    words += ["--state", "tool=observation.state:0", "--state", "gripper=observation.state:6"]
+    assert main([*words, "--json"]) == 0
+    (means,) = json.JSONDecoder().raw_decode(capsys.readouterr().out)[0]["recorded_action"].values()
+    with (out / "recorded_actions.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    refused = [row for row in rows if row["reason"] == "the policy saw no target"]
+    assert {row["status"] for row in refused} == {"no_target"}
+    assert {row["score"] + row["reference_score"] + row["position_error_mm"] for row in refused} == {""}
+    compared = [float(row["score"]) for row in rows if row["score"]]
+    assert refused
+    assert compared
+    assert (means["decisions"], means["refused"]) == (len(refused) + len(compared), len(refused))
+    assert means["score"] == pytest.approx(sum(compared) / len(compared))
+    assert main(words) == 0
+    assert f"30 decisions, {len(refused)} see no target, 0 none on the reference" in capsys.readouterr().out
 
 
 class Told(Bright):
