@@ -6,6 +6,7 @@ import csv
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,7 +16,7 @@ from embodied_iqa.cli.output import console, next_command, printable, table_of
 from embodied_iqa.data.database.building.build_options import Step
 from embodied_iqa.data.database.building.builder import BuildSummary
 from embodied_iqa.data.database.store import DatabaseStore
-from embodied_iqa.data.database.unanswered import unanswered
+from embodied_iqa.data.database.unanswered import unanswered, unseen_targets
 
 _REASONS: Final = 5
 """Skipped candidates whose reasons are printed."""
@@ -61,6 +62,7 @@ def summary_tree(path: Path, summary: BuildSummary) -> dict[str, Any]:
         "database": str(path),
         "steps": steps,
         "counts": summary.record.counts,
+        "unseen_targets": asdict(unseen_targets(DatabaseStore(path)))["counts"],
         "skipped": summary.record.skipped,
         "skipped_reasons": [": ".join(row) for row in _skipped(path)[:_REASONS]],
         "megabytes": round(_size_bytes(path) / 1e6, 2),
@@ -88,6 +90,8 @@ def print_summary(path: Path, summary: BuildSummary) -> None:
         print(f"no answer: {', '.join(others)}")
     for one in silent:
         print(printable(str(one)))
+    for remark in unseen_targets(DatabaseStore(path)).remarks:
+        print(f"note: {remark}")
     if tree["skipped"]:
         skipped = ", ".join(f"{count:,} {kind}" for kind, count in tree["skipped"].items())
         print(f"skipped candidates (skipped.csv): {skipped}")

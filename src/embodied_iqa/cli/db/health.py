@@ -13,8 +13,9 @@ from embodied_iqa.data.analysis.grid import Group
 from embodied_iqa.data.analysis.health import UNHARMED, ClassLoss, GroupHealth, health
 from embodied_iqa.data.analysis.loading import load_grid
 from embodied_iqa.data.database.store import open_database
-from embodied_iqa.data.database.unanswered import unanswered
+from embodied_iqa.data.database.unanswered import unanswered, unseen_targets
 from embodied_iqa.imaging.distortions.catalogue import catalogue
+from embodied_iqa.models.subjects.unseen_targets import Seen
 from embodied_iqa.pages.reports.kit.formatting import plural
 
 
@@ -23,8 +24,9 @@ def run(arguments: argparse.Namespace) -> int:
     store = open_database(arguments.database)
     grid = load_grid(store)
     found = health(grid, {line.id: str(line.distortion_class) for line in catalogue()})
+    unseen = unseen_targets(store)
     if arguments.json:
-        print_json({str(group): _tree(row) for group, row in found.items()})
+        print_json({str(group): _tree(row, unseen.counts[group.role]) for group, row in found.items()})
         return 0
     for group, row in found.items():
         if isfinite(row.unharmed):
@@ -33,6 +35,8 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"{group}: no pair has a score")
         for one in unanswered(store, grid.groups[group].subjects):
             print(printable(f"  {one}"))
+    for remark in unseen.remarks:
+        print(f"note: {remark}")
     next_command("report", arguments.database)
     return 0
 
@@ -71,5 +75,5 @@ def _interval(row: ClassLoss) -> str:
     return f"no interval: {plural(row.references, 'reference')}"
 
 
-def _tree(health: GroupHealth) -> Mapping[str, Any]:
-    return asdict(health) | {"falling": health.falling}
+def _tree(health: GroupHealth, seen: Seen) -> Mapping[str, Any]:
+    return asdict(health) | {"falling": health.falling, "unseen_targets": asdict(seen)}

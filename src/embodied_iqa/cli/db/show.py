@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Final
 
 import cv2
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from embodied_iqa.cli.output import console, next_command, print_json, table_of
 from embodied_iqa.data.database.sample import SampledPair, answer_text, draw_pairs, side_by_side
 from embodied_iqa.data.database.store import open_database
+from embodied_iqa.data.database.unanswered import unseen_targets
 from embodied_iqa.imaging.images.codecs import write_image
 
 _STRIP_PX: Final = 26
@@ -23,10 +25,14 @@ def run(arguments: argparse.Namespace) -> int:
     """Print a sample; with ``--out`` also draw the pairs below each other, reference on the left."""
     store = open_database(arguments.database)
     sample = draw_pairs(store, arguments.pairs, arguments.seed)
+    unseen = unseen_targets(store)
     if arguments.json:
-        print_json([item.tree() for item in sample])
+        counts = asdict(unseen)["counts"]
+        print_json({"unseen_targets": counts, "pairs": [item.tree() for item in sample]})
     else:
         _print(sample)
+        for remark in unseen.remarks:
+            print(f"note: {remark}")
         next_command("db", "sql", arguments.database, "SELECT * FROM opinions LIMIT 5")
     if arguments.out is not None:
         rows = [_labelled(side_by_side(store, item), _title(item)) for item in sample]

@@ -1,4 +1,7 @@
-"""Subjects that answered nothing: what they need is not known of the images, or they cannot be reached."""
+"""Answers that say little: of subjects that answered nothing, and those that see no target on a reference.
+
+What a subject needs may be not known of the images, or it cannot be reached.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,8 @@ import pyarrow.compute as pc
 
 from embodied_iqa.data.database.completeness import answers_of
 from embodied_iqa.data.database.store import DatabaseStore
+from embodied_iqa.models.subjects.catalogue import Role
+from embodied_iqa.models.subjects.unseen_targets import UnseenTargets
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,3 +51,15 @@ def unanswered(store: DatabaseStore, names: Iterable[str]) -> tuple[Unanswered, 
         reason = reasons.most_common(1)[0][0].removeprefix(f"{name} ")
         found.setdefault((len(table), reason), []).append(name)
     return tuple(Unanswered(tuple(who), count, reason) for (count, reason), who in found.items())
+
+
+def unseen_targets(store: DatabaseStore) -> UnseenTargets:
+    """Count which answers and decisions on the references of a database see no target."""
+    found = UnseenTargets()
+    for subject in store.record().subjects:
+        column = "answer" if subject.role is Role.VLM else "status"
+        table = answers_of(store, subject.name, ["pair_id", column])
+        of_references = pc.and_(pc.is_null(table["pair_id"]), pc.is_valid(table[column]))
+        for said in table.filter(of_references)[column].to_pylist():
+            found.add(subject.role, said)
+    return found

@@ -31,7 +31,8 @@ from embodied_iqa.imaging.distortions.stream import FrameDistorter
 from embodied_iqa.imaging.images.assembler import Source
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.imaging.images.stored_images import Frames
-from embodied_iqa.models.subjects.known_tasks import names_no_target
+from embodied_iqa.models.subjects.catalogue import Role
+from embodied_iqa.models.subjects.unseen_targets import UnseenTargets
 from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
 from embodied_iqa.runs.offline.judged_frames import verdict_record
 from embodied_iqa.runs.offline.rescored_moments import Moment, Moments
@@ -39,7 +40,6 @@ from embodied_iqa.runs.offline.rescoring_plan import Panel, RescoringPlan, check
 from embodied_iqa.runs.offline.trial_output import TrialOutput
 from embodied_iqa.runs.trial.deciding import DecisionRequest, answer, decide
 from embodied_iqa.runs.trial.run_folder import task_slug
-from embodied_iqa.world.protocols import ChunkStatus
 
 _MOST_OPEN: Final = 64
 """Recordings whose files are open: a data set may have thousands of tasks."""
@@ -122,8 +122,7 @@ class FrameRescorer:
         self._runs: dict[tuple[str, DistortionSpec | None], _Run] = {}
         self._awake: dict[tuple[str, DistortionSpec | None], None] = {}
         self._lost: Counter[str] = Counter()
-        self._reference_answers = Counter[bool]()
-        self._reference_decisions = Counter[bool]()
+        self._unseen = UnseenTargets()
         self._moments = Moments(frames, plan, self._lost)
         check_panel(frames, plan, panel)
 
@@ -131,12 +130,7 @@ class FrameRescorer:
     def remarks(self) -> tuple[str, ...]:
         """Each reason once, with the number of times it applied."""
         found = [f"{count} x {reason}" if count > 1 else reason for reason, count in self._lost.items()]
-        if unseen := self._reference_answers[True]:
-            total = self._reference_answers.total()
-            found.append(f"{unseen} of {total} reference answers name no target: their scores mean little")
-        if unseen := self._reference_decisions[True]:
-            total = self._reference_decisions.total()
-            found.append(f"{unseen} of {total} reference decisions see no target: their scores mean little")
+        found += self._unseen.remarks
         rescored = {task for task, _ in self._runs}
         tasks = dict.fromkeys([*(task for _, task in self._plan.tasks), *self._moments.seen])
         apart = (
@@ -177,11 +171,11 @@ class FrameRescorer:
         """Ask about the recorded images once, and about those of every distortion."""
         raw_answer = self._answer(moment, moment.images, Source.RAW)
         if raw_answer is not None:
-            self._reference_answers[names_no_target(raw_answer.answer)] += 1
+            self._unseen.add(Role.VLM, raw_answer.answer)
         request = self._request(moment)
         raw_chunk = None if request is None else self._decide(moment, request, moment.images)
-        if raw_chunk is not None and raw_chunk.is_decision:
-            self._reference_decisions[raw_chunk.status is ChunkStatus.NO_TARGET] += 1
+        if raw_chunk is not None and raw_chunk.status is not None and raw_chunk.is_decision:
+            self._unseen.add(Role.VLA, raw_chunk.status)
         done = self._done(raw_chunk)
         for spec in (None, *self._plan.distortions):
             run = self._run(moment, spec)

@@ -166,7 +166,7 @@ def test_show_draws_reference_and_distorted_image(
 ) -> None:
     out = tmp_path / "sample.png"
     assert main(["db", "show", str(halves[0].path), "--pairs", "2", "--out", str(out), "--json"]) == 0
-    shown = json.loads(capsys.readouterr().out)
+    shown = json.loads(capsys.readouterr().out)["pairs"]
     assert len(shown) == 2
     assert all(item["subjects"][VLM]["reference"] for item in shown)
     assert cv2.imread(str(out)).shape == (2 * (26 + 360), 960, 3)

@@ -13,7 +13,7 @@ from embodied_iqa.data.analysis.loading import load_attributes, load_grid, runs_
 from embodied_iqa.data.analysis.study import Study, study
 from embodied_iqa.data.database.joined_runs import joined_execution
 from embodied_iqa.data.database.store import DatabaseStore
-from embodied_iqa.data.database.unanswered import unanswered
+from embodied_iqa.data.database.unanswered import unanswered, unseen_targets
 from embodied_iqa.pages.reports.benchmark import benchmark_report, leaderboard
 from embodied_iqa.pages.reports.database import (
     agreement,
@@ -68,7 +68,12 @@ def page_of(store: DatabaseStore, out: Path, *, all_views: bool = False, seed: i
     explained = {name for one in silent for name in one.subjects}
     return replace(
         page,
-        remarks=(*header.remarks(found, explained), *map(str, silent), *_outdated_benchmarks(beside)),
+        remarks=(
+            *header.remarks(found, explained),
+            *map(str, silent),
+            *unseen_targets(store).remarks,
+            *_outdated_benchmarks(beside),
+        ),
         chapters=(*page.chapters, extremes.chapter(found, store), *_benchmark_chapter(beside, out)),
     )
 

@@ -1,0 +1,64 @@
+"""Answers on references that name no target are counted alike by every command, and by the report."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from photo_database import make_photos
+
+from embodied_iqa.cli.main import main
+from embodied_iqa.data.database.store import DatabaseStore
+from embodied_iqa.data.database.unanswered import unseen_targets
+from embodied_iqa.imaging.images.frame import Frame, View
+from embodied_iqa.models.subjects.catalogue import Role
+from embodied_iqa.models.subjects.unseen_targets import UnseenTargets
+from embodied_iqa.world.protocols import ChunkStatus, SubjectInfo
+
+
+class Blind:
+    """Sees no red or green cube."""
+
+    info = SubjectInfo("blind", "1", "sees blue and yellow", (View.TOP,))
+
+    def answer(self, frame: Frame, task: str) -> str:
+        colour = task.split()[2]
+        if colour in {"red", "green"}:
+            return f"I see no {colour} cube in this picture."
+        return f"The {colour} cube is {round(frame.rgb.mean())} to the left; grip it."
+
+
+def test_every_command_says_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tasks, out = make_photos(tmp_path / "photos", range(3), tasks=2), tmp_path / "db"
+    words = ["build", "--from-folder", str(tasks.parent), "--tasks", str(tasks), "--out", str(out)]
+    words += ["--panel", "python:test_unseen_targets:Blind", "--workers", "1"]
+
+    def shown(*command: str) -> Any:
+        assert main([*command, "--json"]) == 0
+        return json.JSONDecoder().raw_decode(capsys.readouterr().out)[0]
+
+    built = shown(*words)["unseen_targets"]
+    store = DatabaseStore(out)
+    colours = [text.split()[2] for text in store.tasks(["text"])["text"].to_pylist()]
+    unseen = sum(colour in {"red", "green"} for colour in colours)
+    assert 0 < unseen < len(colours) == 6
+    counts = {"vlm": {"unseen": unseen, "total": 6}, "vla": {"unseen": 0, "total": 0}}
+    assert built == shown("db", "show", str(out))["unseen_targets"] == counts
+    assert shown("db", "health", str(out))["cognition"]["unseen_targets"] == counts["vlm"]
+    (remark,) = unseen_targets(store).remarks
+    assert remark == f"{unseen} of 6 reference answers name no target: their scores mean little"
+    for command in (words, ["db", "show", str(out)], ["db", "health", str(out)]):
+        assert main(command) == 0
+        assert f"note: {remark}\n" in capsys.readouterr().out
+    assert main(["report", str(out)]) == 0
+    assert remark in (out / "report.html").read_text(encoding="utf-8")
+
+
+def test_decisions_are_counted_apart() -> None:
+    found = UnseenTargets()
+    for status in (ChunkStatus.ACT, ChunkStatus.NO_TARGET, ChunkStatus.DONE):
+        found.add(Role.VLA, status)
+    found.add(Role.VLM, "")
+    assert found.remarks == ("1 of 3 reference decisions see no target: their scores mean little",)
