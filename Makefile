@@ -14,6 +14,8 @@ ifneq ($(origin VENV),command line)
 VENV := $(filter .venv-%,$(VENV))
 endif
 export PYTHON VENV
+# Many container images set it: then each of the tests' processes compiles all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
 
 # `export` defines VENV, as empty where nobody set it.
 ENVIRONMENT := $(or $(VENV),.venv)/bin
