@@ -106,6 +106,20 @@ def test_silent_controller_is_noticed_and_the_connection_can_be_restored(
     _restored(robot, arm, {"freeze": "resume", "cut": "mend"}[switch])
 
 
+def test_the_speed_slider_arrives_with_the_next_states(
+    robot: EmulatorProcess, time: SteppedTime, arm: UrArm
+) -> None:
+    def seen() -> float:
+        state = arm.read()
+        return -1.0 if state is None else state.speed_fraction
+
+    assert seen() == 1.0
+    robot.throw("slider 0.3")
+    _stream_until(time, arm, lambda: seen() == 0.3)
+    assert arm.is_armed
+    robot.throw("slider 1")
+
+
 def test_dropped_connection_is_noticed_at_once_and_can_be_restored(
     robot: EmulatorProcess, time: SteppedTime, arm: UrArm
 ) -> None:

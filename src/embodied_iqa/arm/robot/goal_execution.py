@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 from embodied_iqa.arm.robot.controller_options import ControllerOptions
 from embodied_iqa.arm.robot.leases import Permission
@@ -11,6 +12,10 @@ from embodied_iqa.arm.robot.receding import gripper_of
 from embodied_iqa.arm.robot.speed_scaling import Progress, brake, brake_time_s, proceed
 from embodied_iqa.arm.robot.state import ControllerState, Run
 from embodied_iqa.arm.verdict import Verdict
+
+_STANDSTILL: Final = 0.005
+"""The speed slider is at 0; it has whole percents."""
+_FULL_SPEED: Final = 0.995
 
 Advanced = tuple[ControllerState, tuple[GoalReport, ...]]
 
@@ -92,11 +97,16 @@ def _move(
     if motion is not None and run.progress.u_s < motion.end_s - 1e-9:
         pace = max(1.0, state.pace)  # where states are missed, braking takes as many of them, but longer
         left_s = (permission.expires_ns - now_ns + options.lease.overrun_ns) / 1e9 - options.dt_s * pace
+        slider = 1.0 if state.measured is None else state.measured.speed_fraction
+        if slider < _FULL_SPEED:
+            state = replace(state, reason=f"the speed slider is at {slider:.0%}")
         if brake_time_s(motion, run.progress) * pace > left_s:
             state = replace(state, reason="slows down: the lease is about to run out")
             progress = brake(motion, run.progress, options.dt_s)
+        elif slider < _STANDSTILL:
+            progress = brake(motion, run.progress, options.dt_s)
         else:
-            progress = proceed(motion, run.progress, options.dt_s)
+            progress = proceed(motion, run.progress, options.dt_s, slider)
         run = replace(run, progress=progress)
         gripper = gripper_of(options, state, run) if run.receding else state.gripper_target
         return replace(state, run=run, gripper_target=gripper), ()

@@ -124,6 +124,8 @@ class ArmState:
         gripper: State of the gripper.
         fault: Why the robot's controller stopped the arm; None if it did not.
         contact: Why the arm assumes contact; empty if it does not.
+        speed_fraction: The speed slider at the robot, 0 to 1: the fraction of its pace at which the arm moves
+            along its path. A controller's own slider does not slow joint targets that are streamed to it.
     """
 
     stamp_ns: int
@@ -132,6 +134,7 @@ class ArmState:
     gripper: GripperState
     fault: RobotFault | None = None
     contact: str = ""
+    speed_fraction: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -32,12 +32,22 @@ class Progress:
         return abs(self.speed) < _STILL and abs(self.acceleration) < 1e-6
 
 
-def proceed(path: TimedPath, at: Progress, dt_s: float) -> Progress:
-    """Proceed for ``dt_s`` towards the end of the motion, where it comes to rest."""
+def proceed(path: TimedPath, at: Progress, dt_s: float, fraction: float = 1.0) -> Progress:
+    """Proceed for ``dt_s`` towards the end of the motion, where it comes to rest.
+
+    Args:
+        path: The motion.
+        at: Where the arm is on it.
+        dt_s: Time that passes.
+        fraction: Path speed at which it proceeds at most, in (0, 1]; if it is faster, it slows down to it.
+    """
     request = _request(path, at, path.acceleration * path.ease)
-    request.target_position = [path.end_s]
-    trajectory = _solve(request)
-    return Progress(path.end_s) if trajectory.duration <= dt_s else _at(trajectory, dt_s)
+    if at.speed <= fraction + _STILL:
+        request.max_velocity = [fraction]
+        return _to_end(path, request, dt_s)
+    slower = _at(_changing(path, at, fraction, path.ease), dt_s)
+    to_end = _to_end(path, request, dt_s)  # near the end, that is the slower one
+    return min(slower, to_end, key=lambda progress: progress.u_s)
 
 
 def brake(path: TimedPath, at: Progress, dt_s: float) -> Progress:
@@ -63,6 +73,12 @@ def stopping_distance_s(path: TimedPath, at: Progress) -> float:
     return _at(trajectory, trajectory.duration).u_s - at.u_s
 
 
+def _to_end(path: TimedPath, request: InputParameter, dt_s: float) -> Progress:
+    request.target_position = [path.end_s]
+    trajectory = _solve(request)
+    return Progress(path.end_s) if trajectory.duration <= dt_s else _at(trajectory, dt_s)
+
+
 def _request(path: TimedPath, at: Progress, acceleration: float) -> InputParameter:
     request = InputParameter(1)
     request.current_position, request.current_velocity = [at.u_s], [at.speed]
@@ -73,8 +89,13 @@ def _request(path: TimedPath, at: Progress, acceleration: float) -> InputParamet
 
 
 def _braking(path: TimedPath, at: Progress, ease: float = 1.0) -> Trajectory:
+    return _changing(path, at, 0.0, ease)
+
+
+def _changing(path: TimedPath, at: Progress, speed: float, ease: float) -> Trajectory:
     request = _request(path, at, path.acceleration * ease)
     request.control_interface = ControlInterface.Velocity
+    request.target_velocity = [speed]
     return _solve(request)
 
 

@@ -41,10 +41,14 @@ class Kind(StrEnum):
 
 @dataclass
 class Life:
-    """An ideal arm under a gate that now and then holds or says nothing, and a policy of any latency."""
+    """An ideal arm under a gate that now and then holds or says nothing, and a policy of any latency.
+
+    With ``slides``, somebody pushes the speed slider to and fro.
+    """
 
     rng: np.random.Generator
     kind: Kind = Kind.MIXED
+    slides: bool = False
     now_ns: int = 1000 * MS
     q: np.ndarray = field(default_factory=HOME.copy)
     commands: list[np.ndarray] = field(default_factory=lambda: [HOME])
@@ -54,6 +58,8 @@ class Life:
     _ticks: int = 0
 
     def __post_init__(self) -> None:
+        (self._slider_rng,) = self.rng.spawn(1)
+        self._slider = 1.0
         one = int(self.rng.integers(len(CONTROLLERS)))
         self.controller = CONTROLLERS[SINGLE if self.kind is Kind.SINGLE else one]
         self.runner = ArmRunner(self.controller, report_rate_hz=25.0)
@@ -140,4 +146,6 @@ class Life:
         self._until_ns = min(self._until_ns, self.now_ns + BRAKE_NS + 2 * TICK_NS)
 
     def _measured(self) -> ArmState:
-        return ArmState(self.now_ns, self.q, np.zeros(6), GripperState(0.0))
+        if self.slides and self._slider_rng.random() < 0.05:
+            self._slider = float(self._slider_rng.choice([0.0, 0.01, 0.1, 0.3, 0.7, 1.0]))
+        return ArmState(self.now_ns, self.q, np.zeros(6), GripperState(0.0), speed_fraction=self._slider)

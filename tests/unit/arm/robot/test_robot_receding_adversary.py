@@ -37,3 +37,12 @@ def test_no_command_of_random_sequences_is_unsafe(kind: Kind, seeds: Sequence[in
             outcomes[outcome] += 1
     assert outcomes[GoalOutcome.ACCEPTED] > 2 * len(seeds), outcomes
     assert outcomes[GoalOutcome.REFUSED] > len(seeds) // 2, outcomes
+
+
+@pytest.mark.parametrize("kind", Kind, ids=lambda kind: kind.name.lower())
+@pytest.mark.parametrize("seeds", [range(20), pytest.param(MANY, marks=pytest.mark.stress)], ids=len)
+def test_no_command_is_unsafe_while_the_speed_slider_is_pushed(kind: Kind, seeds: Sequence[int]) -> None:
+    for seed in seeds:
+        life = Life(np.random.default_rng(seed), kind, slides=True)
+        life.play()
+        assert not life.unsafe, (seed, life.unsafe)

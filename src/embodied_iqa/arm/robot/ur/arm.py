@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from math import isfinite
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -155,6 +156,9 @@ class UrArm:
             qd_radps=np.array(state.qd_radps),
             gripper=self._gripper_beside(fault),
             fault=fault,
+            speed_fraction=min(max(state.speed_fraction, 0.0), 1.0)
+            if isfinite(state.speed_fraction)
+            else 0.0,
         )
 
     def _gripper_beside(self, fault: RobotFault | None) -> GripperState:
@@ -167,7 +171,7 @@ class UrArm:
             self._gripper_seen = self._read_gripper()
         except InputError as error:
             if fault is None:
-                raise
+                raise InputError("; ".join(filter(None, [self._link.silence, str(error)]))) from None
             if self._gripper_seen is None:
                 raise InputError(f"{fault.reason}; {error}") from None
         return self._gripper_seen

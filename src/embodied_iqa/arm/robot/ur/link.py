@@ -26,6 +26,7 @@ from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.units import SECOND_NS
 
 _HEARTBEAT_S = 0.02
+_SILENT_NS = 250_000_000
 _EXIT_S = 0.5
 _OLDER_STATES = 1
 """So many states that come after a reply may have been read before it, in the worker's other thread."""
@@ -115,6 +116,12 @@ class UrLink:
         if state is not None and self.fault_of(state) is not None:
             self.armed = False
         return state
+
+    @property
+    def silence(self) -> str:
+        """That no state has come for some time, in words; empty where states come."""
+        age_ns = 0 if self.state is None else self._clock.now_ns() - self.state.arrived_ns
+        return f"no state for {age_ns / 1e6:.0f} ms" if age_ns > _SILENT_NS else ""
 
     def fault_of(self, state: UrState) -> RobotFault | None:
         """Return why the robot does not follow joint targets; None where it does, or could once armed."""

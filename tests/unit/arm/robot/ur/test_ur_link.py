@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
-from embodied_iqa.arm.robot.messages import RobotFault, StopCause
+from embodied_iqa.arm.robot.messages import GripperState, RobotFault, StopCause
 from embodied_iqa.arm.robot.ur.arm import UrArm
 from embodied_iqa.arm.robot.ur.link import UrLink
 from embodied_iqa.arm.robot.ur.messages import ANSWER, REQUEST, Command, Reply, Request, UrFlags, UrState
@@ -100,8 +101,24 @@ def test_a_state_from_before_the_reply_does_not_count() -> None:
 class Silent:
     """A gripper that sends no new state."""
 
+    def read(self) -> GripperState:
+        raise InputError("the gripper is lost")
+
     def wait_fresh(self, _deadline_s: float) -> None:
         raise InputError("the gripper is silent")
+
+
+def test_a_controller_that_fell_silent_with_its_gripper_is_named_first() -> None:
+    options = UrOptions(ip="192.0.2.1", state_timeout_s=3.0)
+    link, worker, clock = _started(options)
+    gripper: Any = Silent()
+    arm = UrArm(options, np.eye(4), model=ArmModel.UR5, gripper=gripper, link=lambda *_: link)
+    worker.messages = [[_message(clock, UrFlags.ARMED)]]
+    with pytest.raises(InputError, match=r"^the gripper is lost$"):
+        arm.read()
+    clock.advance(0.6)
+    with pytest.raises(InputError, match=r"^no state for 600 ms; the gripper is lost$"):
+        arm.read()
 
 
 @pytest.mark.parametrize("late", ["reply", "state", "gripper", ""])
