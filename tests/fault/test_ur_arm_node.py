@@ -131,7 +131,8 @@ class AttendedTrial:
 
     def released(self, named: str) -> str:
         """Return what a question that names a stop adds on its release."""
-        return self._commands.place_at(protocol.AskPerson(protocol.Stage.RECOVER, 0, named))
+        question = protocol.AskPerson(protocol.Stage.RECOVER, 0, named)
+        return self._commands.words_of(question).removeprefix(named).lstrip()
 
     def until_fault(self, words: str) -> None:
         """Return once the arm's node reports a fault with these words; none where they are empty."""

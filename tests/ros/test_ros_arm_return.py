@@ -509,20 +509,20 @@ def test_questions_say_where_the_runs_begin_and_where_the_way_back_leads() -> No
     bench = Bench(passes=True, leaves=lambda _wires: True)
     commands = commands_of(bench)
     first, recover = AskPerson(Stage.PREPARE, 0), AskPerson(Stage.RECOVER, 0)
-    assert "now the tool at x -0.450, y 0.100, z 0.300 m in base" in commands.place_at(first)
-    assert commands.place_at(recover) == "", "there is no start yet"
+    assert "now the tool at x -0.450, y 0.100, z 0.300 m in base" in commands.words_of(first)
+    assert commands.words_of(recover) == "", "there is no start yet"
     assert bench.arm.check(0) == ""
-    assert commands.place_at(recover) == "", "it is there"
+    assert commands.words_of(recover) == "", "it is there"
     bench.put(-0.40)
-    assert "up to z 0.350 m" in commands.place_at(recover)
-    assert [commands.place_at(AskPerson(stage, 1)) for stage in (Stage.PREPARE, Stage.JUDGE)] == ["", ""]
+    assert "up to z 0.350 m" in commands.words_of(recover)
+    assert [commands.words_of(AskPerson(stage, 1)) for stage in (Stage.PREPARE, Stage.JUDGE)] == ["", ""]
     stop = [KeyValue(key="stop cause", value="protective stop")]
     bench.report(DiagnosticStatus(name="arm_node", level=DiagnosticStatus.ERROR, message="why", values=stop))
     for stage in (Stage.PREPARE, Stage.RECOVER):
-        assert commands.place_at(AskPerson(stage, 1)).endswith(
+        assert commands.words_of(AskPerson(stage, 1)).endswith(
             "First unlock the protective stop at the pendant (a safeguard stop: reset it)."
         )
-    assert commands.place_at(AskPerson(Stage.JUDGE, 1)) == ""
+    assert commands.words_of(AskPerson(Stage.JUDGE, 1)) == ""
 
 
 def test_the_trials_of_a_command_begin_where_the_first_one_did() -> None:
@@ -535,7 +535,7 @@ def test_the_trials_of_a_command_begin_where_the_first_one_did() -> None:
     given = start_of(RunTrial.Goal(start_pose=result.start_pose, start_gripper=result.start_gripper))
     bench.arm.begin(given)
     assert bench.arm.check(0) == "the tool is 50 mm and 0.0 degrees from the start"
-    assert "before it moves there" in commands.place_at(AskPerson(Stage.PREPARE, 0))
+    assert "before it moves there" in commands.words_of(AskPerson(Stage.PREPARE, 0))
     bench.put(-0.45)
     assert bench.arm.check(0) == ""
     assert start_of(RunTrial.Goal()) is None

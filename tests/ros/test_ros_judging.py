@@ -39,10 +39,11 @@ def test_a_question_is_seen_and_answered_once() -> None:
     spin, process = SpinThread(node), JudgingProcess()
     try:
         asked = AskPerson(Stage.JUDGE, 1, "the run took too long")
-        attendance.ask(asked)
+        attendance.ask(asked, asked.problem)
         question = _until(process, idle, wanted=True).question
         assert question is not None
         assert (question.stage, question.run_index) == (Stage.JUDGE, 1)
+        assert question.problem == "the run took too long"
         wrong = Question(Stage.JUDGE, 2, 3, "")
         assert process.answer(wrong, Answer(True)) == "stage and run asked are (8, 1)"
         assert process.answer(question, Answer(False, remark="it slipped")) == ""
@@ -67,14 +68,16 @@ def test_a_person_without_the_terminal_of_the_trial_answers_what_is_asked(
     asked = AskPerson(Stage.JUDGE, 1, "the run took too long")
     with cell_node("trial_node", "") as node:
         attendance, spin = Attendance(node, COMPLETION_S, events.put), SpinThread(node)
-        attendance.ask(asked)
+        attendance.ask(asked, asked.problem)
         assert main(["attend"]) == 0
-        assert "run 2 has ended" in capsys.readouterr().out
+        first_line, second_line = capsys.readouterr().out.splitlines()
+        assert first_line == "the run took too long"
+        assert second_line.startswith("run 2 has ended")
         assert main(["attend", "ready"]) == 1, "it answers another question"
         assert main(["attend", "not-done", "--remark", "it slipped"]) == 0
         assert events.get(timeout=COMPLETION_S) == Reply(asked, ok=True, message="it slipped", yes=False)
         assert main(["attend", "done"]) == 1
-        attendance.ask(AskPerson(Stage.PREPARE, 2))
+        attendance.ask(AskPerson(Stage.PREPARE, 2), "The arm stands at x 1.")
         assert main(["attend", "done"]) == 1
         assert main(["attend", "clear"]) == 1
         spin.close()

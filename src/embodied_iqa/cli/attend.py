@@ -12,7 +12,7 @@ from embodied_iqa.cli.output import print_json
 from embodied_iqa.runs.graph.judging_process import AnswerLine
 from embodied_iqa.runs.graph.namespaces import parse_namespace
 from embodied_iqa.runs.trial.attendance import ANSWERS, Question
-from embodied_iqa.runs.trial.judging import NOTHING_OPEN, asked_of, late_answer
+from embodied_iqa.runs.trial.judging import NOTHING_OPEN, asked_of, late_answer, words_of
 from embodied_iqa.runs.trial.protocol import Stage
 
 _END_RUN: Final = "end-run"
@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
             refused = trial.end_run(_WAIT_S)
         elif not (refused := trial.absent(_WAIT_S)):
             said = trial.refusal()
-            _show(asked := asked_of(said), as_json=arguments.json)
+            _show(asked := asked_of(said), words_of(said), as_json=arguments.json)
             if arguments.word is not None:
                 refused = _answer(arguments, asked, said, trial.answer)
     if refused:
@@ -60,17 +60,18 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _show(asked: tuple[Stage, int] | None, *, as_json: bool) -> None:
+def _show(asked: tuple[Stage, int] | None, words: str, *, as_json: bool) -> None:
     """Print the open question, or that there is none."""
     if as_json:
         stage, run_index = (None, None) if asked is None else asked
         answers = [] if stage is None else [*ANSWERS[stage]]
         named = None if stage is None else stage.name.lower()
-        print_json({"stage": named, "run_index": run_index, "answers": answers})
+        print_json({"stage": named, "run_index": run_index, "words": words or None, "answers": answers})
     elif asked is None:
         print(NOTHING_OPEN)
     else:
         stage, run_index = asked
+        print(words, end="\n" * bool(words))
         print(f"{_ASKED[stage].format(run_index + 1)} ({', '.join(ANSWERS[stage])})")
 
 

@@ -258,7 +258,7 @@ class TrialNode(BaseNode[TrialParameters]):
                     return driver.state
                 self._do(plan, command)
                 if isinstance(command, AskPerson):
-                    self._watch.ask(command, self._commands.place_at(command))
+                    self._watch.ask(command, self._commands.words_of(command))
             event = self._next_event()
             self._commands.check_deadline()
             problem = self._watch.unwanted() or self._lifecycle.problem or self._watch.recording_fault

@@ -31,7 +31,7 @@ from embodied_iqa.live.ros.qos import EVENT
 from embodied_iqa.live.ros.spinning import SpinThread
 from embodied_iqa.runs.graph.judging_process import AnswerLine, ReportLine, line_of
 from embodied_iqa.runs.trial.attendance import Question
-from embodied_iqa.runs.trial.judging import PROBE, JudgingState, asked_of
+from embodied_iqa.runs.trial.judging import PROBE, JudgingState, asked_of, words_of
 from embodied_iqa.runs.trial.protocol import Stage
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class TrialQuestions:
     def __init__(self, node: Node) -> None:
         self._confirm = node.create_client(ConfirmRun, "trial/confirm")
         self._end_run = node.create_client(Trigger, "trial/end_run")
-        self._feedback: Question | None = None
+        self._run_count = 0
         self._task, self._trial, self._stage = "", "", ""
         kind: type[FeedbackMessage[RunTrial.Feedback]] = RunTrial.Impl.FeedbackMessage  # type: ignore[attr-defined]
         node.create_subscription(kind, f"{TRIAL_ACTION}/_action/feedback", self._progressed, EVENT)
@@ -68,26 +68,18 @@ class TrialQuestions:
         if not self._trial:
             self._trial = time.strftime("%Y-%m-%dT%H:%M:%S")
         try:
-            asked = self.asked()
+            said = self.refusal()
         except UserError as error:
             return JudgingState(problem=str(error), task=self._task, trial=self._trial)
-        return JudgingState(
-            None if asked is None else self._question(*asked), "", self._task, self._trial, self._stage
-        )
+        asked = asked_of(said)
+        question = None if asked is None else self._question(*asked, words_of(said))
+        return JudgingState(question, "", self._task, self._trial, self._stage)
 
     def absent(self, wait_s: float) -> str:
         """Return that no trial asks anybody, where none has appeared within a time; empty where one does."""
         domain = os.environ.get(_DOMAIN, "0")
         there = self._confirm.wait_for_service(timeout_sec=wait_s)
         return "" if there else f"no trial on a real arm is running in ROS domain {domain}"
-
-    def asked(self) -> tuple[Stage, int] | None:
-        """Return stage and run of the open question; None for none.
-
-        Raises:
-            UserError: The trial does not respond.
-        """
-        return asked_of(self.refusal())
 
     def refusal(self) -> str:
         """Return what the trial says to an answer that fits no question, as `runs.trial.judging.refusal`.
@@ -121,18 +113,15 @@ class TrialQuestions:
         response = call(self._confirm, request, _CALL_S, again_s=_AGAIN_S if answer is None else None)
         return "" if response.success else response.message or "refused without a reason"
 
-    def _question(self, stage: Stage, run_index: int) -> Question:
-        """Return the open question, with the words of its feedback if these were seen."""
-        seen = self._feedback
-        if seen is not None and (seen.stage, seen.run_index) == (stage, run_index):
-            return seen
-        return Question(stage, run_index, max(run_index + 1, 0 if seen is None else seen.run_count), "")
+    def _question(self, stage: Stage, run_index: int, words: str) -> Question:
+        """Return the open question; the number of runs is known once feedback was seen."""
+        return Question(stage, run_index, max(run_index + 1, self._run_count), words)
 
     def _progressed(self, message: FeedbackMessage[RunTrial.Feedback]) -> None:
         feedback = message.feedback
         stage = Stage(feedback.stage)
         self._stage = stage.name.lower()
-        self._feedback = Question(stage, feedback.run_index, feedback.run_count, feedback.message)
+        self._run_count = feedback.run_count
 
     def _happened(self, event: TrialEvent) -> None:
         self._task = event.task

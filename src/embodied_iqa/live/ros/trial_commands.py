@@ -156,7 +156,7 @@ class TrialCommands:
         if isinstance(command, AskPerson) and self._attendance is not None and self._return is not None:
             self._pause_recording(paused=True)
             self._return.guard.ask("" if command.stage is Stage.JUDGE else command.problem, time.monotonic())
-            self._attendance.ask(command)
+            self._attendance.ask(command, self.words_of(command))
             return
         try:
             reply = self._do(command)
@@ -194,19 +194,19 @@ class TrialCommands:
                 reply = Reply(command, ok=False, message=f"{type(command).__name__} needs no service")
         return reply
 
-    def place_at(self, question: AskPerson) -> str:
-        """Return what a question adds on the arm.
+    def words_of(self, question: AskPerson) -> str:
+        """Return what a question says: the problem, and where the arm stands or goes.
 
         It is where runs begin, or where the way back leads, and what has to be done at the robot first.
         """
         if self._return is None or question.stage is Stage.JUDGE:
-            return ""
+            return question.problem
         place = ""
         if question.stage is Stage.RECOVER:
             place = self._return.way()
         elif question.run_index == 0:
             place = self._return.place()
-        return "\n".join(filter(None, (place, self._return.guard.release)))
+        return "\n".join(filter(None, (question.problem, place, self._return.guard.release)))
 
     def subjects_problem(self, task: str) -> str:
         """Return why the subjects cannot work on the images that arrive now; empty where they can."""

@@ -90,10 +90,10 @@ class TrialWatch:
         """Report what the present stage waits for."""
         self._report(self.stage, self._run_index, words)
 
-    def ask(self, question: AskPerson, place: str) -> None:
-        """Report a question to the operator, and where the arm stands if that is where runs will begin."""
+    def ask(self, question: AskPerson, words: str) -> None:
+        """Report a question to the operator, in the words of `TrialCommands.words_of`."""
         self.stage, self._said = question.stage, None  # the stage after it is news, also if it was the last
-        self._report(question.stage, question.run_index, "\n".join(filter(None, (question.problem, place))))
+        self._report(question.stage, question.run_index, words)
 
     def show(self, state: TrialState) -> None:
         """Report a new stage, or a new fault of the graph; stages with a question are reported with it.

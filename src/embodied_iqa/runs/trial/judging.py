@@ -11,7 +11,8 @@ from embodied_iqa.runs.trial.attendance import ANSWERS, Answer, Question
 from embodied_iqa.runs.trial.protocol import Stage
 
 PROBE: Final = (255, 2**32 - 1)
-"""Stage and run index of an answer that fits no question: the refusal names the open one."""
+"""Stage and run index of an answer that fits no question: the refusal names the open one, and below it the
+words in which it is asked."""
 NOTHING_OPEN: Final = "no question is open"
 _ASKED: Final = "stage and run asked are"
 _ANSWERED: Final = {
@@ -75,7 +76,7 @@ def late_answer(message: str, word: str) -> str:
 
     Empty where the last answer was to a question of another kind, or where there was none.
     """
-    before = message.partition("; ")[2]
+    before = message.partition("\n")[0].partition("; ")[2]
     for stage, words in _ANSWERED.items():
         if word in ANSWERS[stage] and before.startswith(words.partition("{}")[0]):
             return before
@@ -84,10 +85,15 @@ def late_answer(message: str, word: str) -> str:
 
 def asked_of(message: str) -> tuple[Stage, int] | None:
     """Return the open question that a refusal names; None for none."""
-    found = re.fullmatch(rf"{_ASKED} \((\d+), (\d+)\)(; .*)?", message)
+    found = re.fullmatch(rf"{_ASKED} \((\d+), (\d+)\)(; .*)?", message.partition("\n")[0])
     if found is None or int(found[1]) not in ANSWERS:
         return None
     return Stage(int(found[1])), int(found[2])
+
+
+def words_of(message: str) -> str:
+    """Return the words in which the question is asked that the refusal of a `PROBE` names."""
+    return message.partition("\n")[2]
 
 
 def judgement_answer(outcome: Outcome, distance_mm: float | None, note: str, *, give_up: bool) -> Answer:
