@@ -639,3 +639,9 @@ def test_the_fault_of_the_cameras_comes_before_that_of_the_policy() -> None:
     assert report("gate_node", DiagnosticStatus.WARN, "slow") == "camera_node: silent"
     assert report("camera_node", DiagnosticStatus.OK, "ok") == "vla_node: it waits"
     assert report("vla_node", DiagnosticStatus.OK, "ok") == ""
+    slow = DiagnosticStatus(name="arm_node", message="executing: the speed slider is at 10%")
+    slow.values = [KeyValue(key="slowed by", value="the speed slider is at 10%")]
+    watch._diagnosed(DiagnosticArray(status=[slow]))
+    assert watch.fault == "arm_node: the speed slider is at 10%"
+    assert report("arm_node", DiagnosticStatus.WARN, "stopped: limit") == "", "the run ends and says so"
+    assert report("vla_node", DiagnosticStatus.OK, "ok") == ""

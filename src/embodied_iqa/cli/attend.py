@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
@@ -57,6 +58,8 @@ def run(arguments: argparse.Namespace) -> int:
                 refused = _answer(arguments, asked, said, trial.answer)
     if refused:
         raise InputError(refused)
+    if arguments.word is not None:
+        print(f"taken: {arguments.word}", file=sys.stderr if arguments.json else sys.stdout)
     return 0
 
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -549,6 +550,25 @@ def test_an_answer_out_of_the_range_of_its_parameter_is_asked_again_at_once(
     assert "tool_height_m" in height
     assert "limits.wall_x_m in arm_node; expected -2.5 to 0; got 0.5" in front
     assert "the workspace of arm_node.limits reaches beyond its wall" in cut
+
+
+@pytest.mark.parametrize(
+    ("payload_kg", "words"),
+    [
+        (0.0, "(none is set at the controller)"),
+        (None, "(none is reported by the controller)"),
+        (1.15, ""),
+    ],
+)
+def test_the_payload_of_the_controller_is_written_or_named(
+    monkeypatch: pytest.MonkeyPatch, payload_kg: float | None, words: str
+) -> None:
+    monkeypatch.setattr(arm_answers, "_describe_gripper", lambda *_: None)
+    file, arm = CellFile(), replace(UR5E, seen=replace(ARM, payload_kg=payload_kg))
+    arm_answers.describe_arm(file, arm, options(tool_length=0.2), Questions(None))
+    assert file.values().get("arm_node.ur.payload_kg") == (payload_kg or None)
+    assert any(line.endswith(words) for line in file.left_out) is True
+    assert any("payload" in line for line in file.left_out) is bool(words)
 
 
 def test_an_option_out_of_reach_is_refused_before_anything_is_asked() -> None:

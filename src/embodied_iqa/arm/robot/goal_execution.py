@@ -97,9 +97,9 @@ def _move(
     if motion is not None and run.progress.u_s < motion.end_s - 1e-9:
         pace = max(1.0, state.pace)  # where states are missed, braking takes as many of them, but longer
         left_s = (permission.expires_ns - now_ns + options.lease.overrun_ns) / 1e9 - options.dt_s * pace
-        slider = 1.0 if state.measured is None else state.measured.speed_fraction
-        if slider < _FULL_SPEED:
-            state = replace(state, reason=f"the speed slider is at {slider:.0%}")
+        slider = _slider(state)
+        if words := slider_words(state):
+            state = replace(state, reason=words)
         if brake_time_s(motion, run.progress) * pace > left_s:
             state = replace(state, reason="slows down: the lease is about to run out")
             progress = brake(motion, run.progress, options.dt_s)
@@ -114,6 +114,16 @@ def _move(
         return _next_segment(state, run, now_ns)
     run = replace(run, gripping_since_ns=now_ns)
     return replace(state, run=run, gripper_target=run.segment.gripper, reason="waits for the gripper"), ()
+
+
+def slider_words(state: ControllerState) -> str:
+    """Return that the speed slider at the robot slows the arm; empty where it does not."""
+    slider = _slider(state)
+    return f"the speed slider is at {slider:.0%}" if slider < _FULL_SPEED else ""
+
+
+def _slider(state: ControllerState) -> float:
+    return 1.0 if state.measured is None else state.measured.speed_fraction
 
 
 def _grip(options: ControllerOptions, state: ControllerState, run: Run, now_ns: int) -> Advanced:

@@ -245,7 +245,8 @@ def check_positions(p_m: Array, limits: ArmLimits) -> Violation | None:
         return Violation(LimitKind.NOT_FINITE, "a position of the tool is not finite")
     lowest = float(p_m[:, 2].min()) - limits.table_z_m
     if lowest < limits.tool_height_m - _LEEWAY:
-        reason = f"the tool would be {lowest:.3f} m above the table, at least {limits.tool_height_m} m"
+        where = f"{abs(lowest):.3f} m {'below' if lowest < 0.0 else 'above'} the table"
+        reason = f"the tool would be {where}, at least {limits.tool_height_m} m above it"
         return Violation(LimitKind.TABLE, reason)
     nearest = float(p_m[:, 0].min())
     if nearest < limits.wall_x_m:

@@ -41,6 +41,7 @@ _WITHOUT_WALL: Final = f"the arm may reach back to x = {_USUAL.wall_x_m:g} m"
 _SLOW: Final = {"tool_speed_mps": 0.1, "joint_speed_radps": 0.6, "increment_m": 0.1}
 _ROBOT: Final = "arm_node.robot"
 _MODEL: Final = "arm_node.model"
+_PAYLOAD: Final = "arm_node.ur.payload_kg"
 _TOOL: Final = "arm_node.tool_length_m"
 _LOWER: Final = "arm_node.limits.workspace_min_m"
 _UPPER: Final = "arm_node.limits.workspace_max_m"
@@ -199,6 +200,11 @@ def describe_arm(
         file.left_out.append("arm_node.tool_length_m (default 0.2 m: the controller has no straight tool)")
     else:
         file.set(_TOOL, round(float(length_m), 6), origin)
+    if seen.payload_kg:
+        file.set(_PAYLOAD, round(seen.payload_kg, 3), "payload that is set at the controller")
+    else:
+        why = "is set at the controller" if seen.payload_kg == 0.0 else "is reported by the controller"
+        file.left_out.append(f"{_PAYLOAD}: the mass of gripper and load (none {why})")
     _describe_gripper(file, seen.address)
     describe_limits(file, arguments, questions)
 

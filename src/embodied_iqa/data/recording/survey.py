@@ -15,11 +15,13 @@ from embodied_iqa.imaging.images.image_cdr import (
     COMPRESSED_TYPE,
     IMAGE_TYPE,
     encoding_from_cdr,
+    frame_from_cdr,
     stamp_from_cdr,
 )
 
 _IMAGES: Final = (IMAGE_TYPE, COMPRESSED_TYPE)
 _HEADERS: Final = ("std_msgs/Header", "std_msgs/msg/Header", "Header")
+_MOST_SOURCES: Final = 1000
 
 
 @dataclass(slots=True)
@@ -32,8 +34,8 @@ class Times:
         first_ns: The first; None without any.
         last_ns: The last; None without any.
         gap_ns: The longest step forwards.
-        equal: Times that are the one before again.
-        backwards: Times before the one before.
+        equal: Times that are the one before of their source again.
+        backwards: Times before the one before of their source.
     """
 
     count: int = 0
@@ -43,9 +45,10 @@ class Times:
     gap_ns: int = 0
     equal: int = 0
     backwards: int = 0
+    _of_source_ns: dict[str, int] = field(default_factory=dict)
 
-    def add(self, time_ns: int) -> None:
-        """Note the next time."""
+    def add(self, time_ns: int, source: str = "") -> None:
+        """Note the next time; of several sources, such as two cameras, each has its own order."""
         if time_ns <= 0:
             self.zero += 1
             return
@@ -53,11 +56,15 @@ class Times:
         if self.last_ns is None:
             self.first_ns = time_ns
         else:
-            step_ns = time_ns - self.last_ns
-            self.gap_ns = max(self.gap_ns, step_ns)
-            self.equal += step_ns == 0
-            self.backwards += step_ns < 0
+            self.gap_ns = max(self.gap_ns, time_ns - self.last_ns)
         self.last_ns = time_ns
+        if len(self._of_source_ns) == _MOST_SOURCES and source not in self._of_source_ns:
+            return
+        before_ns = self._of_source_ns.get(source)
+        if before_ns is not None:
+            self.equal += time_ns == before_ns
+            self.backwards += time_ns < before_ns
+        self._of_source_ns[source] = time_ns
 
     @property
     def rate_hz(self) -> float | None:
@@ -74,8 +81,9 @@ class TopicSurvey:
     Attributes:
         info: Its name, type and number of messages by the index of the file.
         received: Log times.
-        stamps: Stamps of the headers; None for a type that does not begin with one.
-        damaged: Messages whose stamp cannot be read.
+        stamps: Stamps of the headers, each frame in an order of its own; None for a type that does not
+            begin with one.
+        damaged: Messages whose header cannot be read.
         encoding: Of the first whole image, or its format; empty for what holds no images.
         size_px: Its width and height; None where its message does not say.
     """
@@ -93,7 +101,7 @@ class TopicSurvey:
         if self.stamps is None:
             return
         try:
-            self.stamps.add(stamp_from_cdr(message.cdr))
+            self.stamps.add(stamp_from_cdr(message.cdr), frame_from_cdr(message.cdr))
         except InputError:
             self.damaged += 1
         if not self.encoding and message.type_name in _IMAGES:

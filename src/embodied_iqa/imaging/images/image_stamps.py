@@ -44,8 +44,8 @@ def check_stamp(stamp_ns: int, last_ns: int, now_ns: int, ahead_s: float = AHEAD
         raise RefusedImageError(
             "stamp_repeated" if stamp_ns == last_ns else "stamp_backwards",
             "an image is not newer than the last",
-            expected=f"above {last_ns}",
-            got=stamp_ns,
+            expected="a later stamp",
+            got=f"{stamp_ns}, {(last_ns - stamp_ns) / SECOND_NS:.3f} s before it",
         )
     ahead_ns = stamp_ns - now_ns
     if ahead_ns > ahead_s * SECOND_NS:

@@ -16,6 +16,7 @@ from std_msgs.msg import Empty
 from embodied_iqa.arm.robot.arm import Arm
 from embodied_iqa.arm.robot.arm_runner import ArmReport, ArmRunner, ArmTick, why_not_yet
 from embodied_iqa.arm.robot.controller import make_controller
+from embodied_iqa.arm.robot.goal_execution import slider_words
 from embodied_iqa.arm.robot.messages import ArmMode, ArmState, RobotFault
 from embodied_iqa.arm.robot.supervision import Supervision
 from embodied_iqa.arm.robot.ur.arm import UrArm
@@ -33,7 +34,7 @@ from embodied_iqa.live.ros.conversion import (
     pose_of,
 )
 from embodied_iqa.live.ros.goals import goal_of
-from embodied_iqa.live.ros.names import STOP_CAUSE, SUPERVISION
+from embodied_iqa.live.ros.names import SLOWED_BY, STOP_CAUSE, SUPERVISION
 from embodied_iqa.live.ros.node import Health, ManagedNode, leave, main_of
 from embodied_iqa.live.ros.qos import EVENT, STATE, adjustable
 from embodied_iqa.live.ros.ros2_control_arm import Ros2ControlArm
@@ -151,6 +152,8 @@ class ArmNode(ManagedNode[ArmParameters]):
         runner, state = self._runner, self._runner.state
         values: dict[str, object] = {"holds": runner.holds, "refused": runner.refused} | self._arm.counts()
         values["frames"] = self._frames.state
+        if slider := slider_words(state):
+            values[SLOWED_BY] = slider
         if self._arm.problem:
             return Health(level=DiagnosticStatus.ERROR, message=self._arm.problem, values=values)
         if self._fault:

@@ -114,8 +114,8 @@ class TrialQuestions:
         return "" if response.success else response.message or "refused without a reason"
 
     def _question(self, stage: Stage, run_index: int, words: str) -> Question:
-        """Return the open question; the number of runs is known once feedback was seen."""
-        return Question(stage, run_index, max(run_index + 1, self._run_count), words)
+        """Return the open question; the number of runs is 0 until feedback says it."""
+        return Question(stage, run_index, self._run_count, words)
 
     def _progressed(self, message: FeedbackMessage[RunTrial.Feedback]) -> None:
         feedback = message.feedback

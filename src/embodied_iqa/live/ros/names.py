@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 DIAGNOSTICS: Final = "/diagnostics"
 """Topic of every node, whatever its namespace, as for all of ROS."""
 STOP_CAUSE: Final = "stop cause"
+SLOWED_BY: Final = "slowed by"
 """Detail of arm_node there: the kind of stop that somebody has to release at the robot."""
 CLOCK_TOPIC: Final = "/clock"
 """Topic of the simulated time, as for all of ROS."""

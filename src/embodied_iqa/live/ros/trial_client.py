@@ -127,7 +127,7 @@ class TrialClient:
         Raises:
             TrialFailedError: The task was rejected, failed or took too long.
         """
-        self._until_s, self._begun = time.monotonic() + deadline_s, False
+        self._until_s, self._begun, self._task = time.monotonic() + deadline_s, False, goal.task
         while not self._trials.server_is_ready():
             self._check_deadline("no trial_node")
             time.sleep(_POLL_S)
@@ -206,7 +206,9 @@ class TrialClient:
             self._beat()
             return news is self._news
 
-        answer = person(Question(news.stage, news.run_index, news.run_count, news.message), is_open)
+        answer = person(
+            Question(news.stage, news.run_index, news.run_count, news.message, self._task), is_open
+        )
         if answer is None:
             return
         request = ConfirmRun.Request(

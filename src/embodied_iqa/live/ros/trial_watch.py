@@ -16,7 +16,7 @@ from std_msgs.msg import Empty
 from embodied_iqa.arm.robot.supervision import Supervision
 from embodied_iqa.live.ros.actions import ClientWatch
 from embodied_iqa.live.ros.conversion import chunk_failure
-from embodied_iqa.live.ros.names import DIAGNOSTICS, HEARTBEAT, TRIAL_ACTION, local_name
+from embodied_iqa.live.ros.names import DIAGNOSTICS, HEARTBEAT, SLOWED_BY, TRIAL_ACTION, local_name
 from embodied_iqa.live.ros.node import RECORDING_FAILED
 from embodied_iqa.live.ros.qos import EVENT
 from embodied_iqa.runs.trial.protocol import AskPerson, Stage
@@ -27,6 +27,7 @@ TrialHandle: TypeAlias = "ServerGoalHandle[RunTrial.Goal, RunTrial.Result, RunTr
 _FAULTS = (DiagnosticStatus.WARN, DiagnosticStatus.ERROR)
 _SENSES = ("camera_node", "vla_node")
 """Nodes whose faults let an arm stand still; without images the policy, too, waits for them."""
+_ARM = "arm_node"
 _QUEUE = 10
 """Every node reports once a second."""
 _QUIET = (Stage.PREPARE, Stage.JUDGE, Stage.RECOVER)
@@ -73,8 +74,11 @@ class TrialWatch:
 
     @property
     def fault(self) -> str:
-        """What the node of the cameras, else that of the policy reports of itself now, with its name."""
-        return next((self._faults[name] for name in _SENSES if self._faults.get(name)), "")
+        """What the node of the cameras, else that of the policy or the arm reports now, with its name.
+
+        Of the arm it is what slows it: a stop ends the run, which says why.
+        """
+        return next((self._faults[name] for name in (*_SENSES, _ARM) if self._faults.get(name)), "")
 
     def unwanted(self) -> str:
         """Return why nobody wants the trial any more; empty if somebody does."""
@@ -131,3 +135,6 @@ class TrialWatch:
                 self.recording_fault = status.message.removeprefix(RECORDING_FAILED)
             if name in _SENSES:
                 self._faults[name] = f"{name}: {status.message}" if status.level in _FAULTS else ""
+            if name == _ARM:
+                slowed = next((value.value for value in status.values if value.key == SLOWED_BY), "")
+                self._faults[name] = slowed and f"{name}: {slowed}"

@@ -16,15 +16,17 @@ class Question:
     Attributes:
         stage: PREPARE, JUDGE or RECOVER.
         run_index: 0 is the reference run.
-        run_count: Runs of the trial.
+        run_count: Runs of the trial; 0 where it is not known.
         problem: PREPARE: problem to be solved first, may be empty; JUDGE: see `judged_next`, empty where it
             is not known; RECOVER: the stop, or why the arm is not at its start.
+        task: The instruction, to tell the tasks of a command apart; empty where it is not known.
     """
 
     stage: Stage
     run_index: int
     run_count: int
     problem: str
+    task: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,8 @@ def judged_next(ending: str, stopped: str) -> str:
 
 def question_text(question: Question) -> str:
     """Return the text of a question. It does not name the distortion, so that the judgement is blind."""
-    run = f"run {question.run_index + 1} of {question.run_count}"
+    of_task = f' of "{question.task}"' if question.task else ""
+    run = f"run {question.run_index + 1} of {question.run_count}{of_task}"
     if question.stage is Stage.PREPARE:
         first = f"{question.problem}\n" if question.problem else ""
         return f"{first}{run}: put the scene back and keep clear of the arm. Ready?"

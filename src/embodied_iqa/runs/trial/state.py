@@ -94,7 +94,8 @@ class TrialState:
     def fault(self) -> str:
         """What is wrong with the graph in this run: the fault that a node reports, and a VLA that fails."""
         never = "no decision came: " if self.failure and self.decided == {None} else ""
-        return "; ".join(filter(None, (self.reported, f"{never}{self.failure}")))
+        is_reported = self.failure and self.failure in self.reported
+        return "; ".join(filter(None, (self.reported, "" if is_reported else f"{never}{self.failure}")))
 
     @property
     def is_executing(self) -> bool:

@@ -25,7 +25,7 @@ from embodied_iqa.world.tasks.task_file_entries import (
     by_line,
     read_entries,
 )
-from embodied_iqa.world.tasks.vocabulary import Verb
+from embodied_iqa.world.tasks.vocabulary import VERB_WORDS, Verb
 
 _WordT = TypeVar("_WordT", bound=StrEnum)
 _MAX_STAMP_NS: Final = 2**63 - 1
@@ -283,5 +283,7 @@ class _Checker:
         known = [str(word) for word in kind]
         if value is None or value.text in known:
             return None if value is None else kind(value.text)
-        self.report(value.line, f"unknown {kind.__name__.lower()}", got=value.text, available=known)
+        meant = VERB_WORDS.get(value.text, ()) if kind is Verb else ()  # such as "shove" for push
+        available = meant or known
+        self.report(value.line, f"unknown {kind.__name__.lower()}", got=value.text, available=available)
         return None

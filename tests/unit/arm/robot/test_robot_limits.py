@@ -288,7 +288,9 @@ def test_the_table_and_the_wall_end_where_they_say():
     place = np.array([[-0.3, 0.0, 0.06]])
     assert check_positions(place, wide) is None
     below = check_positions(place - [0.0, 0.0, 0.002], wide)
-    assert below == Violation(LimitKind.TABLE, "the tool would be 0.008 m above the table, at least 0.01 m")
+    assert below == Violation(
+        LimitKind.TABLE, "the tool would be 0.008 m above the table, at least 0.01 m above it"
+    )
     place = np.array([[-0.8, 0.0, 0.3]])
     assert check_positions(place, wide) is None
     behind = check_positions(place - [0.001, 0.0, 0.0], wide)

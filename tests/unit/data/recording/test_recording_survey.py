@@ -55,6 +55,17 @@ def test_topics_rates_and_faults_of_stamps(recording: Path, capsys: pytest.Captu
     assert (stamps["first_ns"], stamps["last_ns"]) == (START_NS, START_NS + 900 * MS)
 
 
+def test_stamps_of_two_cameras_on_one_topic_do_not_go_backwards() -> None:
+    times = Times()
+    for k in range(5):
+        times.add(START_NS + k * 100 * MS, "top")
+        times.add(START_NS + k * 100 * MS - 30 * MS, "wrist")
+    assert (times.count, times.equal, times.backwards) == (10, 0, 0)
+    times.add(START_NS, "top")
+    times.add(START_NS, "top")
+    assert (times.equal, times.backwards) == (1, 1)
+
+
 def test_names_of_topics_are_printed_as_they_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -156,6 +156,23 @@ def test_a_served_subject_is_the_subject_itself():
         remote.close()
 
 
+@pytest.mark.parametrize(("gripper", "state"), [(-0.02, 0.0), (1.4, 1.0), (-0.6, None), (255.0, None)])
+def test_a_gripper_little_beyond_closed_is_closed_and_one_of_another_range_is_refused(
+    gripper: float, state: float | None
+) -> None:
+    mine = {"name": "mine", "version": "1", "views": ["top"], "role": "vla", "convention": "increments"}
+    metadata = {"protocol": "embodied-iqa/1", **mine}
+    answer = {"status": "act", "actions": np.array([[0.0] * 6 + [gripper]])}
+    with reference_server(metadata, lambda seen: answer | {"request": seen["request"]}) as port:
+        vla = make_vla(parse_vla(f"openpi://127.0.0.1:{port}"))
+        if state is None:
+            with pytest.raises(UserError, match=r"another range; expected 0 \(open\) to 1 \(closed\); got"):
+                vla.act(observation())
+        else:
+            assert vla.act(observation()).increments[0, 6] == state
+        vla.close()
+
+
 @pytest.mark.parametrize(("stated", "known"), [(20.0, 20.0), (None, None)])
 def test_the_rate_of_a_chunk_arrives(stated: float | None, known: float | None) -> None:
     recorder = Recorder()

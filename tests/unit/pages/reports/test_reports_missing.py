@@ -224,7 +224,7 @@ def test_one_camera_without_model_and_pose(tmp_path: Path) -> None:
     script.decision(START_NS, Source.DISTORTED, chunk())
     script.run_end(0, START_NS + SECOND_NS, REFERENCE, T_START, 2)
     part = article(page_of([reported(script.close())], tmp_path), 0)
-    assert words(part).count("No camera model or pose was recorded") == 2
+    assert words(part).count("No camera model and no pose of the camera was recorded") == 2
     assert len(part.xpath(".//img")) == 2
     assert len(part.xpath(".//*[@class='overlay']")) == 1, "the target needs no camera model"
 

@@ -331,6 +331,7 @@ JUDGE = "After your answer gripper and arm go back to their start: keep clear. W
     ("question", "text"),
     [
         (Question(Stage.PREPARE, 0, 3, ""), f"run 1 of 3: {PREPARE}"),
+        (Question(Stage.PREPARE, 0, 1, "", "lift the tray"), f'run 1 of 1 of "lift the tray": {PREPARE}'),
         (Question(Stage.PREPARE, 2, 3, "20 mm off"), f"20 mm off\nrun 3 of 3: {PREPARE}"),
         (
             Question(Stage.JUDGE, 1, 3, judged_next("looks held", "")),

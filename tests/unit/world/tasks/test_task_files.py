@@ -248,6 +248,13 @@ def test_one_pass_finds_equal_ranks_and_texts_of_tasks_with_other_errors(folder:
     assert [task.text for one in found for task in one.tasks] == ["stay"]
 
 
+def test_a_word_for_a_verb_is_answered_by_its_verb(folder: Path) -> None:
+    _, wrong = check_task_file(
+        written(folder, HEAD + "- image: a.png\n  tasks: [{rank: 1, text: go, verb: shove}]\n")
+    )
+    assert str(wrong[0]).endswith("unknown verb; got 'shove'; available: push")
+
+
 def test_one_pass_finds_missing_images_of_entries_with_other_errors(folder: Path) -> None:
     """And no error that only follows from another one, such as a task without the rank that is misspelt."""
     entries = (

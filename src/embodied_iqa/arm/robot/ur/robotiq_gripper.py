@@ -53,7 +53,7 @@ class RobotiqGripper:
         self._commanded = False
         self._state: GripperState | None = None
         self._state_s = -math.inf  # request of the newest state; the state is not older
-        self._problem = "it was not reached yet"
+        self._problem = "the gripper was not reached yet"
         self._wake = threading.Event()
         self._sent = threading.Event()
         self._ending = threading.Event()
@@ -93,7 +93,7 @@ class RobotiqGripper:
         with self._lock:
             state, state_s, target, problem = self._state, self._state_s, self._target, self._problem
         if state is None or self._clock.now_s() - state_s > _FRESH_S + self._options.reply_s:
-            raise InputError(f"the gripper is lost: {problem or 'its thread hangs'}")
+            raise InputError(problem or "the gripper is lost: its thread hangs")
         return state if target is None else GripperState(state.position, moving=True)
 
     def move(self, position: float) -> None:

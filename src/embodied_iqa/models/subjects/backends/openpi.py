@@ -36,6 +36,8 @@ from embodied_iqa.world.protocols import ActionChunk, ChunkStatus, SubjectInfo, 
 _DEFAULT_VIEWS: Final = (View.TOP,)
 _MOST_CHARACTERS: Final = 200
 _UNKNOWN_ARM: Final = "unknown"
+_FURTHEST: Final = 1.0
+"""A gripper state is further from half closed: it is of another range."""
 
 
 class OpenPiVla:
@@ -213,10 +215,18 @@ def _own_chunk(answer: Mapping[str, Any]) -> ActionChunk:
     increments = np.empty((0, 7))
     if rows.size:
         increments = checked_rows(rows, OWN)[:, :7].copy()
-        increments[:, 6] = np.clip(increments[:, 6], 0.0, 1.0)
+        increments[:, 6] = _gripper(increments[:, 6])
     target_px, seen = _pixel(answer.get("target_px")), _probability(answer.get("seen"))
     joints_rad = _joints(answer.get("joints_rad"), len(increments))
     return ActionChunk(status, increments, _word(answer, "reason"), target_px, seen, joints_rad)
+
+
+def _gripper(states: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return gripper states in [0, 1]: a network's are often a little beyond, 255 is of another range."""
+    if (wrong := np.abs(states - 0.5) > _FURTHEST).any():
+        found = float(states[wrong][0])
+        raise ProtocolError("a gripper of another range", expected="0 (open) to 1 (closed)", got=found)
+    return np.clip(states, 0.0, 1.0)
 
 
 def _joints(value: object, steps: int) -> NDArray[np.float64] | None:

@@ -127,8 +127,10 @@ def _row(run: RunRecord, moment: Moment, frame: RecordedFrame, max_bytes: int) -
     if frame.stamp_ns != moment.stamp_ns:
         order = "after" if frame.stamp_ns > moment.stamp_ns else "before"
         remarks.append(f"Taken {seconds(abs(frame.stamp_ns - moment.stamp_ns), 3)} {order} the moment shown.")
-    if moment.decision and (frame.intrinsics is None or frame.T_base_camera is None):
-        remarks.append("No camera model or pose was recorded: the tool path cannot be drawn.")
+    lacking = {"camera model": frame.intrinsics is None, "pose of the camera": frame.T_base_camera is None}
+    if moment.decision and any(lacking.values()):
+        words = " and no ".join(name for name, is_lacking in lacking.items() if is_lacking)
+        remarks.append(f"No {words} was recorded: the tool path cannot be drawn.")
     overlays = _overlays(moment.raw, frame, Side.REFERENCE)
     images = [Image(Side.REFERENCE, data_uri(frame.rgb, max_bytes), overlays)]
     if run.distortion is not None:
