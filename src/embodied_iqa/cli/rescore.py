@@ -38,6 +38,10 @@ FRAME_OPTIONS: Final = (
     *("vlm", "vla", "distortion", "every", "schedule", "seed"),
 )
 """Options for images that are not a trial."""
+EXIT_CODE: Final = (
+    "Exit code: 0 if everything was scored; 1 if an image, an episode, an answer or a decision that was "
+    "asked for could not be scored: it is named in a note, and the rest is scored and written."
+)
 _ASKS: Final = {SubjectScore.COGNITION: "--vlm", SubjectScore.DECISION: "--vla"}
 """Option without which images have no such score."""
 _OTHER_SUBJECT: Final = {
@@ -52,6 +56,7 @@ _PLAYBACK: Final = "playback_node"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
+    parser.epilog = EXIT_CODE
     what = "recording of a trial, or with --task your own images: recording, data set, video, folder"
     parser.add_argument("recording", type=Path, metavar="RECORDING", help=what)
     add_frame_options(parser)

@@ -31,7 +31,7 @@ from embodied_iqa.data.frames.recording_frames import RecordingFrames
 from embodied_iqa.data.recording.camera_models import recorded_intrinsics, recorded_poses
 from embodied_iqa.data.recording.opening import recording_files
 from embodied_iqa.data.recording.robot_states import RobotStates, states_of_trial
-from embodied_iqa.data.recording.trial_record import RunRecord, TrialRecord
+from embodied_iqa.data.recording.trial_record import TrialRecord
 from embodied_iqa.imaging.distortions import parse_distortion
 from embodied_iqa.imaging.images.assembler import Source
 from embodied_iqa.imaging.images.frame import View
@@ -105,7 +105,7 @@ def _rescore(arguments: argparse.Namespace, frames: Frames, plan: RescoringPlan,
     names = frames.names(tuple(plan.cameras)) if isinstance(frames, NumberedFrames) else {}
     write_text_whole(folder / FRAMES_FILE, _table(runs, names))
     _report(arguments, whole, folder)
-    return int(not any(_has_judgement(one) for run in runs for one in run.record.runs))
+    return int(rescorer.is_incomplete)
 
 
 def _stated(actions: RecordedActions, vla: Vla | None) -> str:
@@ -118,10 +118,6 @@ def _stated(actions: RecordedActions, vla: Vla | None) -> str:
         f"recorded actions are {name}: {described(actions.convention)}; "
         f"a recorded step ({rate} Hz) is a step of the policy"
     )
-
-
-def _has_judgement(run: RunRecord) -> bool:
-    return bool(run.answers or run.verdicts) or any(chunk.is_decision for chunk in run.chunks)
 
 
 def _report(arguments: argparse.Namespace, scores: SessionScores, folder: Path) -> None:

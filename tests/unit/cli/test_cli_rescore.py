@@ -45,6 +45,28 @@ def test_an_invalid_pose_fails_only_what_needed_it(
     assert (f"the decision at {bad_ns} ns is left out" in said) == bool(code)
 
 
+@pytest.mark.parametrize("role", ["vlm", "vla"])
+def test_a_subject_that_fails_once_leaves_the_rest_and_fails_the_command(
+    role: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, out = write_trial(tmp_path / "trial.mcap"), tmp_path / "out"
+    kind, name = (PixelVlm, "answer") if role == "vlm" else (PixelVla, "act")
+    before, asked = getattr(kind, name), list[object]()
+
+    def fail(*of: Any) -> object:
+        asked.append(of)
+        if len(asked) == 1:
+            raise RuntimeError("no memory")
+        return before(*of)
+
+    monkeypatch.setattr(kind, name, fail)
+    assert main(["rescore", str(path), "--out", str(out)]) == 1
+    assert (
+        f"note: pixel-{role} failed at {start_ns(0)} ns: RuntimeError: no memory" in capsys.readouterr().out
+    )
+    assert (out / "scores.json").is_file()
+
+
 @pytest.mark.parametrize(
     ("word", "said"),
     [

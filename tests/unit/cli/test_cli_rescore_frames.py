@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import lxml.html
 import numpy as np
@@ -366,7 +367,7 @@ def test_what_a_recording_says_of_tasks_arm_and_camera_reaches_the_policy(
     bag, out = write_lab(tmp_path / "lab.mcap"), tmp_path / "out"
     states = ("--state", "joints=/joint_states", "--state", "gripper=/grip", "--arm", "ur5e:150")
     words = ["--task-topic", "/told", "--vla", "p", "--distortion", "10:3", "--every", "0"]
-    assert main(["rescore", str(bag), "--out", str(out), *words, *states]) == 0
+    assert main(["rescore", str(bag), "--out", str(out), *words, *states]) == 1, "a task is damaged"
     told = [one.instruction for one in seen[::2]]
     assert told == ["open the drawer"] * 3 + ["close the drawer"] * 3
     q_rad = [0.5, 0.4, 0.3, 0.2, 0.1, 0.0]
@@ -447,16 +448,37 @@ def test_a_distortion_by_number_and_by_name_is_one(tmp_path: Path) -> None:
     assert len(run.answers) == 2 * COUNT
 
 
-def test_subjects_that_never_answer_fail_the_command(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("fails", [1, 4])
+def test_a_question_without_an_answer_fails_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], fails: int
 ) -> None:
-    def fail(*_: object) -> str:
-        raise RuntimeError("no weights")
+    answer, asked = PixelVlm.answer, list[object]()
+
+    def fail(*of: Any) -> str:
+        asked.append(of)
+        if len(asked) <= fails:
+            raise RuntimeError("no weights")
+        return answer(*of)
 
     monkeypatch.setattr(PixelVlm, "answer", fail)
     bag, out = write_bag(tmp_path / "bag.mcap"), tmp_path / "out"
     assert rescore(bag, out, "--task", TASK, "--vlm", "p", "--distortion", "10:3") == 1
-    assert "4 x pixel-vlm did not answer" in capsys.readouterr().out
+    times = f"{fails} x " if fails > 1 else ""
+    assert f"note: {times}pixel-vlm did not answer" in capsys.readouterr().out
+    assert len(rows_of(out)) == 4
+
+
+def test_an_episode_that_cannot_be_read_fails_the_command_after_the_others_are_scored(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, out = write_dataset(tmp_path / "set"), tmp_path / "out"
+    words = ("--vlm", "p", "--distortion", "10:3", "--topic", f"top={TOP}", "--every", "0")
+    assert rescore(folder, tmp_path / "whole", *words) == 0
+    (folder / "data/chunk-000/file-001.parquet").write_bytes(b"no table")
+    capsys.readouterr()
+    assert rescore(folder, out, *words) == 1
+    assert "left out: " in capsys.readouterr().out
+    assert 0 < len(rows_of(out)) < len(rows_of(tmp_path / "whole"))
 
 
 @pytest.mark.parametrize(
@@ -710,7 +732,7 @@ def test_images_of_a_folder_are_asked_about_and_named(
     photos, out = write_photos(tmp_path / "photos"), tmp_path / "out"
     (photos / "1.png").write_bytes((photos / "1.png").read_bytes()[:300])
     words = ["--task", TASK, "--vlm", "pixel", "--distortion", "19:5", "--out", str(out)]
-    assert main(["rescore", str(photos), *words]) == 0
+    assert main(["rescore", str(photos), *words]) == 1, "the rest is scored"
     assert [row["image"] for row in rows_of(out)] == ["0.png", "2.png"] * 2
     assert {row["stamp_ns"] for row in rows_of(out)} == {"1000000000", "3000000000"}
     remarks = capsys.readouterr().out
@@ -734,7 +756,7 @@ def test_images_at_the_top_of_a_folder_are_a_topic_and_a_small_one_is_left_out(
     assert main(["rescore", str(photos), *words]) == 2
     expected = "expected --topic top=. or another name, or --topic VIEW=TOPIC; available: ., sub"
     assert expected in capsys.readouterr().err
-    assert main(["rescore", str(photos), *words, "--topic", "top=."]) == 0
+    assert main(["rescore", str(photos), *words, "--topic", "top=."]) == 1
     assert [row["image"] for row in rows_of(out)] == ["0.png", "1.png", "2.png"] * 2
     assert "left out: small.png: image too small; expected at least 16 x 16" in capsys.readouterr().out
 

@@ -109,6 +109,7 @@ class FrameRescorer:
 
     Attributes:
         remarks: What was left out, and why; complete at the end.
+        is_incomplete: Whether an image, an answer or a decision that was asked for could not be scored.
 
     Raises:
         UsageError: A subject needs what the source does not have, or there are no tasks.
@@ -123,6 +124,7 @@ class FrameRescorer:
         self._awake: dict[tuple[str, DistortionSpec | None], None] = {}
         self._lost: Counter[str] = Counter()
         self._unseen = UnseenTargets()
+        self._has_failures = False
         self._moments = Moments(frames, plan, self._lost)
         check_panel(frames, plan, panel)
 
@@ -138,6 +140,15 @@ class FrameRescorer:
         )
         found += [f"nothing was rescored for {task!r}{apart}" for task in tasks if task not in rescored]
         return tuple(found)
+
+    @property
+    def is_incomplete(self) -> bool:
+        """See the class."""
+        return self._has_failures or self._moments.is_incomplete
+
+    def _fail(self, reason: str) -> None:
+        self._has_failures = True
+        self._lost[reason] += 1
 
     def runs(self, progress: Callable[[int], None]) -> list[RescoredRun]:
         """Return the run of each task and distortion; to be called once.
@@ -233,11 +244,11 @@ class FrameRescorer:
         view = vlm.info.shown_view(tuple(self._plan.cameras.values()))
         frame = moment.frames(images, self._plan).get(view)
         if frame is None:
-            self._lost[f"{vlm.info.name} did not answer: no image of {view} at that time"] += 1
+            self._fail(f"{vlm.info.name} did not answer: no image of {view} at that time")
             return None
         said = answer(vlm, frame, source, moment.task)
         if said.result is None:
-            self._lost[f"{vlm.info.name} did not answer: {said.reason}"] += 1
+            self._fail(f"{vlm.info.name} did not answer: {said.reason}")
         return said.result
 
     def _request(self, moment: Moment) -> DecisionRequest | None:
@@ -245,7 +256,7 @@ class FrameRescorer:
             return None
         state = self._panel.states.at(moment.stamp_ns)
         if state.T_base_tool is None or state.gripper is None:
-            self._lost[f"{self._panel.vla.info.name} did not decide: no state of the robot at that time"] += 1
+            self._fail(f"{self._panel.vla.info.name} did not decide: no state of the robot at that time")
             return None
         return DecisionRequest(
             moment.stamp_ns,
@@ -280,7 +291,7 @@ class FrameRescorer:
             images = {view: np.ascontiguousarray(rgb[:, ::-1]) for view, rgb in images.items()}
         found = decide(vla, request, moment.frames(images, self._plan))
         if found.status is None:
-            self._lost[f"{vla.info.name} did not decide: {found.reason}"] += 1
+            self._fail(f"{vla.info.name} did not decide: {found.reason}")
         return found
 
     def _run(self, moment: Moment, spec: DistortionSpec | None) -> _Run:

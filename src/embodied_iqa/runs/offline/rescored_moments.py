@@ -69,6 +69,7 @@ class Moments:
 
     Attributes:
         seen: Tasks of images of the first camera, asked about or not.
+        is_incomplete: Whether an image that was to be asked about is damaged, or lacks one of another camera.
     """
 
     def __init__(self, frames: Frames, plan: RescoringPlan, lost: Counter[str]) -> None:
@@ -78,6 +79,7 @@ class Moments:
         self._others: dict[View, dict[int, NDArray[np.uint8]]] = {}
         self._number = 0
         self.seen: dict[str, None] = {}
+        self.is_incomplete = False
 
     def each(self, progress: Callable[[int], None]) -> Iterator[Moment]:
         """Iterate over the moments; to be called once.
@@ -131,6 +133,7 @@ class Moments:
             if near_ns is None:
                 within_s = _TOGETHER_NS / SECOND_NS
                 self._lost[f"left out: no image of camera {view} within {within_s:g} s"] += 1
+                self.is_incomplete = True
                 return None
             taken_ns[view] = near_ns
         if not anchor.task:
@@ -145,13 +148,19 @@ class Moments:
 
     def _fault(self, image: StoredImage | UnreadableImage) -> str:
         """Return why an image cannot be used; empty if it can."""
+        fault = self._damage(image)
+        self.is_incomplete |= bool(fault)
+        if fault or isinstance(image, UnreadableImage) or image.stamp_ns is None:
+            return fault
+        view = self._plan.cameras[image.topic]
+        is_newer = view not in self._newest_ns or image.stamp_ns > self._newest_ns[view]
+        return "" if is_newer else f"an image of {image.topic or view} is no newer than one before"
+
+    def _damage(self, image: StoredImage | UnreadableImage) -> str:
         if isinstance(image, UnreadableImage):
             return str(image.error)
         if image.stamp_ns is None or (image.stamp_ns <= 0 and self._frames.kind == "recording"):
             return f"an image of {image.topic or self._frames.path} has no stamp"
-        view = self._plan.cameras[image.topic]
-        if view in self._newest_ns and image.stamp_ns <= self._newest_ns[view]:
-            return f"an image of {image.topic or view} is no newer than one before"
         try:
             checked(image.rgb)
         except InputError as error:

@@ -94,8 +94,8 @@ class Rescorer:
         failures: What could not be read or repeated, as messages: damaged images and poses, questions that a
             VLM did not answer, answers and decisions whose frames are not whole. All of it is left out.
         news: How many images of a run have a verdict that its gate never gave, as they were lost live.
-        is_incomplete: Whether answers or decisions of the live trial are left out because the recording lacks
-            their frames.
+        is_incomplete: Whether a damaged image is left out, or an answer or a decision of the live trial that
+            could not be repeated.
     """
 
     _KEPT = 16  # a frame's parts lie close together in a recording
@@ -165,7 +165,7 @@ class Rescorer:
         try:
             image = image_from_cdr(cdr)
         except InputError as error:
-            self.failures.append(f"{view}: {error}")
+            self._fail(f"{view}: {error}")
             return None
         run = self._run_at(image.stamp_ns)
         return None if run is None else (run, view, image)
@@ -239,8 +239,7 @@ class Rescorer:
 
     def _judge(self, run: RunRecord, view: View, stamp: int, rgb: NDArray[np.uint8]) -> ImageQuality:
         self._gatekeeper.options = replace(self._subjects.gate, mode=run.gate_mode)
-        quality, _ = self._gatekeeper.judge(view, stamp, rgb, stamp)
-        return quality
+        return self._gatekeeper.judge(view, stamp, rgb, stamp)[0]
 
     def _decide(self, run: RunRecord, stamp: int) -> None:
         """Repeat the answers and decisions on this stamp; what fails or lacks its frame is left out."""
@@ -260,16 +259,18 @@ class Rescorer:
                     self._leave_out(f"the decision at {stamp} ns is left out: {error}")
 
     def _leave_out(self, message: str) -> None:
-        self.is_incomplete = True
         if message not in self.failures:  # the raw and the distorted frame lack the same part
-            self.failures.append(message)
+            self._fail(message)
+
+    def _fail(self, message: str) -> None:
+        self.is_incomplete = True
+        self.failures.append(message)
 
     def _answer_again(self, run: RunRecord, live: AnswerRecord, vlm: Vlm) -> None:
         """Repeat an answer; one that fails is left out, as live."""
-        frame = self._frame(live.view, live.source, live.stamp_ns)
-        said = answer(vlm, frame, live.source, self.live.task)
+        said = answer(vlm, self._frame(live.view, live.source, live.stamp_ns), live.source, self.live.task)
         if said.result is None:
-            self.failures.append(f"{live.subject} failed at {live.stamp_ns} ns: {said.reason}")
+            self._fail(f"{live.subject} failed at {live.stamp_ns} ns: {said.reason}")
             return
         again = replace(said.result, subject=live.subject, latency_ms=live.latency_ms)
         self._redone[run.index].answers.append(again)
@@ -278,6 +279,8 @@ class Rescorer:
         """Repeat a decision, and the gate's verdict on it."""
         redone, again = self._redone[run.index], self._redo(run, live, vla)
         redone.chunks.append(again)
+        if again.status is None and live.status is not None:
+            self._fail(f"{live.subject} failed at {live.stamp_ns} ns: {again.reason}")
         if again.source is Source.DISTORTED and again.status is ChunkStatus.ACT:
             decision = GateDecision(again.view, again.stamp_ns, again.sequence, again.seen)
             lease = self._gatekeeper.judge_decision(decision, again.stamp_ns)

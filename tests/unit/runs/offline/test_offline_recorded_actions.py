@@ -147,7 +147,7 @@ def test_a_decision_that_failed_is_not_compared(tmp_path: Path, monkeypatch: pyt
             return super().act(observation)
 
     monkeypatch.setattr(rescoring_frames, "make_vla", lambda _name, _options: Fails(CLEAN))
-    assert rescore(write_moving(tmp_path / "set"), tmp_path / "out", "--action", "tool-absolute") == 0
+    assert rescore(write_moving(tmp_path / "set"), tmp_path / "out", "--action", "tool-absolute") == 1
     runs = json.loads((tmp_path / "out/scores.json").read_text())["runs"]
     found = [run["recorded_action"] for run in runs if run["distortion"] is not None]
     assert [(one["moments"], one["refused"], one["score"]) for one in found] == [(0, 0, None)] * len(found)

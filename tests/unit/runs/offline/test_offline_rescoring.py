@@ -301,6 +301,7 @@ def test_a_damaged_image_is_left_out_and_named(tmp_path: Path) -> None:
     assert rescorer.record().runs[0].frames_received == 2 * len(VIEWS)
     assert len(rescorer.failures) == 1
     assert rescorer.failures[0].startswith("top: image data is cut short")
+    assert rescorer.is_incomplete
 
 
 def test_published_images_are_never_fewer_than_those_recorded(tmp_path: Path) -> None:
