@@ -241,7 +241,7 @@ def _report(arguments: argparse.Namespace, record: TrialRecord, remarks: Sequenc
     if arguments.json:
         print_json(scores.tree())
     else:
-        print_scores(scores, has_scenes=record.scene is not None)
+        print_scores(scores)
         if arguments.out is not None:
             next_command("report", arguments.out)
         else:  # nothing was written: the report beside the recording stays that of its trial

@@ -124,7 +124,7 @@ def _report(arguments: argparse.Namespace, scores: SessionScores, folder: Path) 
     if arguments.json:
         print_json(scores.tree())
         return
-    print_scores(scores, has_scenes=False)
+    print_scores(scores)
     print(f"the scores are those of the first scored image of each run; each image: {folder / FRAMES_FILE}")
     next_command("report", folder)
 

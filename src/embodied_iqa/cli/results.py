@@ -17,31 +17,21 @@ from embodied_iqa.runs.trial.scores import Cognition, Decision, Execution, RunSc
 _NUMBERS: Final = ("cognition", "decision", "execution", "pass / hold / reject", "lost")
 
 
-def print_scores(scores: SessionScores, *, has_scenes: bool) -> None:
-    """Print the notes of a session, whose answers and decisions are scored, and the scores.
-
-    Args:
-        scores: Of the session.
-        has_scenes: See `results_table`.
-    """
+def print_scores(scores: SessionScores) -> None:
+    """Print the notes of a session, whose answers and decisions are scored, and the scores."""
     for remark in scores.remarks:
         print(f"note: {remark}")
     roles = ("VLM", scores.subjects.vlm), ("VLA", scores.subjects.vla)
     if named := [f"{role} {printable(name)}" for role, names in roles for name in names]:
         print(f"subjects: {', '.join(named)}")
-    results_table(scores.runs, has_scenes=has_scenes)
+    results_table(scores.runs)
 
 
-def results_table(runs: Sequence[RunScores], *, has_scenes: bool = True) -> None:
-    """Print the scores of runs, one table per task.
-
-    Args:
-        runs: The runs.
-        has_scenes: Whether a seed made their scenes, as in the simulated cell.
-    """
+def results_table(runs: Sequence[RunScores]) -> None:
+    """Print the scores of runs, one table per task."""
     tables: dict[str, Table] = {}
     for run in runs:
-        scene = f"scene {run.scene_seed}" if has_scenes else ""
+        scene = "" if run.scene_seed is None else f"scene {run.scene_seed}"
         about = ", ".join(filter(None, (scene, "gate on" if run.gate.mode is GateMode.ON else "")))
         title = f"{run.task} ({about})" if about else run.task
         if title not in tables:

@@ -169,7 +169,7 @@ def _print_scene(seed: int, scene: Scene, tasks: tuple[Task, ...]) -> None:
     table = table_of(*headings, title=f"scene {seed}: {objects}", right=("rank", "points"))
     for task in tasks:
         plan = "; ".join(str(step) for step in task.plan)
-        table.add_row(str(task.rank), task.text, task.ability, str(task.difficulty), plan)
+        table.add_row(str(task.rank), task.text, task.ability, str(task.difficulty or "-"), plan)
     console().print(table)
 
 

@@ -132,7 +132,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(scores.tree())
         return 0
-    print_scores(scores, has_scenes=plan.graph.arm_node.robot.is_simulated)
+    print_scores(scores)
     print(f"report: {os.path.relpath(page)}")
     again = f"{os.path.relpath(run_folder)}-again"
     next_command("rescore", os.path.relpath(folders[0].recording), "--out", again)

@@ -118,7 +118,7 @@ def test_tables_of_results_fit_80_columns(
     assert "123/456/789" in text
     assert "reject" in text.split(), "the word is not broken"
     assert "(scene 7, gate on)" in text
-    results_table([scores], has_scenes=False)
+    results_table([replace(scores, scene_seed=None)])
     assert "pick (gate on)" in capsys.readouterr().out
 
 

@@ -37,7 +37,7 @@ def read_frames(path: Path, reference: Reference, views: Iterable[View]) -> dict
     """
     wanted = set(views)
     cameras = [camera for camera in reference.cameras if camera.view in wanted]
-    return {camera.view: _read_frame(path, camera, reference.stamp_ns) for camera in cameras}
+    return {camera.view: _read_frame(path, camera, reference.noise_stamp_ns) for camera in cameras}
 
 
 def _read_frame(path: Path, camera: Camera, stamp_ns: int) -> Frame:

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.lazy import INSTALL_DATA, load
+from embodied_iqa.data.database.schema import SourceKind
 from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.models.subjects.catalogue import Role
 
@@ -34,7 +35,12 @@ _TARGETS: Final = {
 Of the losses, lower is better; with `decision` they sum to 5.
 """
 _SCALE: Final = 5
-"""A score is a sum over this many tasks."""
+"""Highest opinion: the mean over the tasks is multiplied by it."""
+_COLUMNS: Final = {
+    "refs": f"* REPLACE (if(source = '{SourceKind.FOLDER}', nullif(stamp_ns, 0), stamp_ns) AS stamp_ns)",
+    "tasks": "* REPLACE (nullif(difficulty, 0) AS difficulty)",
+}
+"""Earlier versions wrote 0 for what is not known, see `data.database.store`."""
 
 
 def views_of(store: DatabaseStore) -> dict[str, str]:
@@ -66,7 +72,7 @@ def query(store: DatabaseStore, text: str, values: Sequence[object] = ()) -> pa.
     available = [*views, *([OPINIONS] if views.keys() >= _NEEDED else [])]
     with duckdb.connect(":memory:") as connection:
         for name, files in views.items():
-            connection.from_parquet(files).create_view(name)
+            connection.from_parquet(files).project(_COLUMNS.get(name, "*")).create_view(name)
         if OPINIONS in available:
             connection.execute(f"CREATE VIEW {OPINIONS} AS {_opinions()}")
         try:

@@ -81,7 +81,8 @@ class Reference:
     scene_seed: int | None
     instruction: str | None
     """The task for which the scene was made, in canonical words."""
-    stamp_ns: int
+    stamp_ns: int | None
+    """Null where the time is not known, as of photographs; earlier versions wrote 0 for these."""
     width_px: int
     height_px: int
     image: str
@@ -102,6 +103,11 @@ class Reference:
     spatial_information: float
 
     @property
+    def noise_stamp_ns(self) -> int:
+        """The stamp by which its images are distorted: 0 where its time is not known."""
+        return self.stamp_ns or 0
+
+    @property
     def title(self) -> str:
         """Its origin, for people: of an image file the name, without the hash."""
         return self.origin.rpartition(" ")[0] if self.source is SourceKind.FOLDER else self.origin
@@ -120,7 +126,8 @@ class ReferenceTask:
     verb: str | None
     instruction: str | None
     plan: str
-    difficulty: int
+    difficulty: int | None
+    """In points; null where nobody counted them, for which earlier versions wrote 0."""
     source: TaskSource
 
 

@@ -12,11 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.tables import read_table
 from embodied_iqa.data.database.database_folder import RECORD_FILE, is_database
 from embodied_iqa.data.database.record import DatabaseRecord, read_record, write_record
-from embodied_iqa.data.database.schema import ANNOTATIONS, PAIRS, REFERENCES, SCORES, TASKS
+from embodied_iqa.data.database.schema import ANNOTATIONS, PAIRS, REFERENCES, SCORES, TASKS, SourceKind
 from embodied_iqa.models.subjects.constants_files import file_stem
 
 
@@ -132,11 +135,13 @@ class DatabaseStore:
 
     def references(self, columns: Sequence[str] | None = None) -> Any:
         """Return the references as an Arrow table."""
-        return self._read(self.references_file, REFERENCES.names, columns)
+        needed = None if columns and "stamp_ns" in columns else columns  # which are unknown, others tell
+        table = _with_unknown_stamps(self._read(self.references_file, REFERENCES.names, needed))
+        return table if columns is None else table.select(list(columns))
 
     def tasks(self, columns: Sequence[str] | None = None) -> Any:
         """Return the tasks as an Arrow table."""
-        return self._read(self.tasks_file, TASKS.names, columns)
+        return _with_unknown_points(self._read(self.tasks_file, TASKS.names, columns))
 
     def pairs(self, columns: Sequence[str] | None = None) -> Any:
         """Return the pairs as an Arrow table."""
@@ -162,6 +167,26 @@ class DatabaseStore:
         """Yield a subject's answers part by part as Arrow tables."""
         for file in self.annotation_files(subject):
             yield read_table(file, ANNOTATIONS.names, columns)
+
+
+def _with_unknown_stamps(references: Any) -> Any:
+    """Return references with null for the stamps of photographs, where earlier versions wrote 0."""
+    if "stamp_ns" not in references.column_names:
+        return references
+    is_unset = pc.and_(pc.equal(references["source"], SourceKind.FOLDER), pc.equal(references["stamp_ns"], 0))
+    return _with_column(references, REFERENCES.field("stamp_ns"), is_unset)
+
+
+def _with_unknown_points(tasks: Any) -> Any:
+    """Return tasks with null for points that nobody counted, where earlier versions wrote 0."""
+    if "difficulty" not in tasks.column_names:
+        return tasks
+    return _with_column(tasks, TASKS.field("difficulty"), pc.equal(tasks["difficulty"], 0))
+
+
+def _with_column(table: Any, field: Any, is_unset: Any) -> Any:
+    values = pc.if_else(is_unset, pa.scalar(None, field.type), table[field.name])
+    return table.set_column(table.column_names.index(field.name), field, values)
 
 
 def open_database(path: Path) -> DatabaseStore:

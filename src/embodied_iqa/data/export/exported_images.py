@@ -70,7 +70,7 @@ def _stored(store: DatabaseStore, name: str, image: str) -> ImageFile:
 
 
 def _distorted(rgb: NDArray[np.uint8], reference: Reference, pair: Pair) -> NDArray[np.uint8]:
-    made = FrameDistorter(spec_of(pair)).apply(rgb, reference.view, reference.stamp_ns)
+    made = FrameDistorter(spec_of(pair)).apply(rgb, reference.view, reference.noise_stamp_ns)
     if image_hash(made) != pair.sha256:
         raise InputError(f"the image of {pair.pair_id} made from its seed is not the one that was scored")
     return made

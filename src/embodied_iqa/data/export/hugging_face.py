@@ -44,7 +44,7 @@ Cite the software and the paper whose definitions these are. The images and scor
 
 ## Contents
 
-| configuration | a row is |
+| configuration | a row is; what is not known is null, such as `stamp_ns` of a photograph |
 |---|---|
 | `pairs` (default) | a distorted image (`image`) with the mean opinions and the ten splits by reference |
 | `references` | a reference image (`image`) with its labels; `reference_id` joins it to `pairs` |

@@ -141,7 +141,7 @@ def _all_done(
         if row.pair_id is None and row.reference_id in references
     ]
     found: dict[tuple[str, str], Array | InputError] = {}
-    for raw in sorted(raws, key=lambda row: references[row.reference_id].stamp_ns):
+    for raw in sorted(raws, key=lambda row: references[row.reference_id].noise_stamp_ns):
         try:
             done: Array | InputError = _done(raw, references[raw.reference_id], actions)
         except InputError as error:
@@ -174,8 +174,8 @@ def _done(raw: Annotation, reference: Reference, actions: RecordedActions) -> Ar
         raise InputError(_UNSEEN)
     if raw.error is not None or raw.status is not ChunkStatus.ACT:
         raise InputError(raw.error or "no step was decided on the reference")
-    if reference.T_base_tool is None or reference.gripper is None:
-        raise InputError("the pose of the tool or the gripper is not known")
+    if reference.T_base_tool is None or reference.gripper is None or reference.stamp_ns is None:
+        raise InputError("the pose of the tool, the gripper or the time is not known")
     T_base_tool = np.array(reference.T_base_tool).reshape(4, 4)
     return actions.increments(reference.stamp_ns, len(_increments(raw)), T_base_tool, reference.gripper)
 

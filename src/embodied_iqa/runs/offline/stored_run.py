@@ -131,8 +131,7 @@ def load_run(folder: Path, skip: Collection[Path] = ()) -> tuple[tuple[ReportedT
         raise loaded.empty[0]
     tasks = loaded.tasks
     if session is not None:
-        order = list(dict.fromkeys((run.task, run.scene_seed) for run in session.runs))
-        tasks.sort(key=lambda task: _place(order, task.record))
+        tasks.sort(key=lambda task: _place(session.runs, task.record))
     return tuple(tasks), _context(folder, session or StoredScores(), tasks, loaded.remarks)
 
 
@@ -211,11 +210,7 @@ def _task(recording: Path, session: StoredScores | None) -> tuple[ReportedTask, 
         fresh = score_session(recording.parent.name, record)
         return ReportedTask(record, fresh.runs, recording), fresh.remarks
     modes = {run.gate_mode for run in record.runs}
-    scores = [
-        run
-        for run in stored.runs
-        if (run.task, run.scene_seed) == (record.task, record.scene_seed) and run.gate.mode in modes
-    ]
+    scores = [run for run in stored.runs if _is_of(run, record) and run.gate.mode in modes]
     if [run.distortion for run in scores] != [run.distortion for run in record.runs]:
         raise InputError(
             f"the scores of {recording} belong to other runs",
@@ -225,9 +220,13 @@ def _task(recording: Path, session: StoredScores | None) -> tuple[ReportedTask, 
     return ReportedTask(record, tuple(scores), recording, stored.without), ()
 
 
-def _place(order: Sequence[tuple[str, int]], record: TrialRecord) -> int:
-    key = (record.task, record.scene_seed)
-    return order.index(key) if key in order else len(order)
+def _is_of(run: RunScores, record: TrialRecord) -> bool:
+    """Return whether scores may be those of a recording; older ones have a seed where no scene was made."""
+    return run.task == record.task and run.scene_seed in {record.scene, record.scene_seed}
+
+
+def _place(runs: Sequence[RunScores], record: TrialRecord) -> int:
+    return next((place for place, run in enumerate(runs) if _is_of(run, record)), len(runs))
 
 
 def _context(

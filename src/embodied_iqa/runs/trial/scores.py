@@ -136,7 +136,7 @@ class RunScores:
     """All scores of one run; None where a part could not be scored."""
 
     task: str
-    scene_seed: int
+    scene_seed: int | None
     distortion: DistortionSpec | None
     cognition: Cognition | None
     decision: Decision | None
@@ -159,7 +159,7 @@ def score_trial(record: TrialRecord, constants: Constants) -> tuple[RunScores, .
     return tuple(
         RunScores(
             task=record.task,
-            scene_seed=record.scene_seed,
+            scene_seed=record.scene,
             distortion=run.distortion,
             cognition=_cognition(run, constants),
             decision=_decision(run, constants),

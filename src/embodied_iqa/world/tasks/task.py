@@ -40,7 +40,7 @@ class Task:
         verb: Verb of the first step; None if unknown.
         instruction: The first step in canonical words, which an expert executes; None if unknown.
         plan: All steps; empty if unknown.
-        difficulty: In points (`scenes.language.five_tasks`); 0 if unknown.
+        difficulty: In points (`scenes.language.five_tasks`); None if unknown.
         source: Its source.
 
     Raises:
@@ -54,7 +54,7 @@ class Task:
     verb: Verb | None = None
     instruction: Instruction | None = None
     plan: tuple[Instruction, ...] = ()
-    difficulty: int = 0
+    difficulty: int | None = None
     source: TaskSource = TaskSource.SCENE
 
     def __post_init__(self) -> None:
@@ -98,7 +98,7 @@ def task_from_row(row: TaskRow) -> Task:
             verb=None if row["verb"] is None else Verb(str(row["verb"])),
             instruction=plan[0] if plan else None,
             plan=plan,
-            difficulty=int(row["difficulty"] or 0),
+            difficulty=int(row["difficulty"] or 0) or None,
             source=TaskSource(str(row["source"])),
         )
     except KeyError as error:

@@ -219,7 +219,7 @@ def seeded(path: Path) -> DatabaseStore:
         reference = references[pair["reference_id"]]
         spec = DistortionSpec(pair["distortion_id"], pair["level"], pair["seed"])
         rgb = read_image(store.path / reference["image"])
-        made = FrameDistorter(spec).apply(rgb, reference["view"], reference["stamp_ns"])
+        made = FrameDistorter(spec).apply(rgb, reference["view"], reference["stamp_ns"] or 0)
         rows.append(pair | {"image": None, "sha256": hashlib.sha256(made.tobytes()).hexdigest()})
     write_table(store.pairs_file, pa.Table.from_pylist(rows, schema=PAIRS), PAIRS)
     return store

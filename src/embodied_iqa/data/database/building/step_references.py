@@ -254,7 +254,7 @@ def _reference(
         background=candidate.background,
         scene_seed=candidate.scene_seed,
         instruction=candidate.instruction,
-        stamp_ns=frame.stamp_ns,
+        stamp_ns=frame.stamp_ns if candidate.is_timed else None,
         width_px=frame.rgb.shape[1],
         height_px=frame.rgb.shape[0],
         image=cameras[candidate.view].image,

@@ -37,6 +37,7 @@ class Candidate:
         background: Likewise.
         scene_seed: Of a simulated scene.
         instruction: The task for which the scene was made, or that the robot was executing.
+        is_timed: Whether it is known when it was taken; otherwise the stamps of its frames are 0.
     """
 
     source: SourceKind
@@ -52,6 +53,7 @@ class Candidate:
     background: str | None = None
     scene_seed: int | None = None
     instruction: str | None = None
+    is_timed: bool = True
 
     @property
     def reference_id(self) -> str:
@@ -97,8 +99,9 @@ def fingerprint_of(items: Iterable[ImageTasks]) -> str:
 
 
 def _written(item: ImageTasks) -> str:
-    # stored fingerprints hash this text, from the time when images were called pictures
+    # stored fingerprints hash this text, from the time when images were called pictures and unknown points 0
     text = repr(replace(item, line=0)).replace(", labels=ImageLabels(", ", labels=PictureLabels(")
+    text = text.replace(", difficulty=None, source=", ", difficulty=0, source=")
     return f"PictureTasks{text.removeprefix(ImageTasks.__name__)}"
 
 

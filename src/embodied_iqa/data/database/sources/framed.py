@@ -31,11 +31,11 @@ _OPEN: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """An image: its name, camera, time and task, or why it cannot be read; tool and gripper if known."""
+    """An image: its name, camera, time if known and task, or why it cannot be read; likewise its state."""
 
     name: str
     view: View
-    stamp_ns: int
+    stamp_ns: int | None
     task: str
     fault: str = ""
     T_base_tool: tuple[float, ...] | None = None
@@ -113,11 +113,12 @@ class FramesSource:
             origin=f"{self.path.resolve().name} {place.name} {digest}",
             real=True,
             view=place.view,
-            frames={place.view: Frame(place.view, place.stamp_ns, rgb, None, None)},
+            frames={place.view: Frame(place.view, place.stamp_ns or 0, rgb, None, None)},
             T_base_tool=None if place.T_base_tool is None else np.array(place.T_base_tool).reshape(4, 4),
             gripper=place.gripper,
             tasks=(task,),
             instruction=place.task,
+            is_timed=place.stamp_ns is not None,
         )
 
 
@@ -136,17 +137,17 @@ def _sampled(frames: Frames, cameras: Mapping[str, View], sampling: Sampling) ->
     step_ns, next_ns = round(sampling.every_s * SECOND_NS), dict[tuple[str, str], int]()
     for image in _listed(frames, tuple(cameras)):
         if isinstance(image, UnreadableImage):
-            yield _Place(image.what, next(iter(cameras.values())), 0, "", f"unusable: {image.error}")
+            yield _Place(image.what, next(iter(cameras.values())), None, "", f"unusable: {image.error}")
             continue
         scene, stamp_ns = (image.topic, image.name.rpartition("/")[0]), image.stamp_ns or 0
         if stamp_ns < next_ns.get(scene, 0):
             continue
         next_ns[scene] = stamp_ns + max(1, step_ns)
-        yield _Place(image.name, cameras[image.topic], stamp_ns, sampling.task or image.task or "")
+        yield _Place(image.name, cameras[image.topic], image.stamp_ns, sampling.task or image.task or "")
 
 
 def _with_state(place: _Place, states: DatasetStates) -> _Place:
-    if place.fault:
+    if place.fault or place.stamp_ns is None:
         return place
     state = states.at(place.stamp_ns)
     if state.T_base_tool is None or state.gripper is None:

@@ -102,6 +102,7 @@ class FolderSource:
             main_object=item.labels.main_object,
             main_kind=item.labels.main_kind,
             background=item.labels.background,
+            is_timed=False,
         )
 
     def _name(self, image: Path) -> str:
