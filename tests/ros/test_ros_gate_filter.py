@@ -17,10 +17,11 @@ from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.live.ros.conversion import lease_to_msg
 from embodied_iqa.live.ros.qos import COMMAND, EVENT, STATE
 from embodied_iqa.runs.graph.processes import ProcessSpec
-from ros_graph import EVERY, RosGraph
+from ros_graph import EVERY, Inbox, RosGraph
 
 JOINTS = ["base", "elbow"]
 LEASE_NS = 900_000_000
+BYPASS = "1 more publisher of /gate_filter/out (/test_node): those commands bypass the filter"
 
 
 def test_commands_pass_under_a_lease_and_one_stop_holds_the_arm_at_its_end(
@@ -60,16 +61,12 @@ def test_commands_pass_under_a_lease_and_one_stop_holds_the_arm_at_its_end(
             last = out.messages[-1] if firsts()[-1:] == [1.0] else None
             return last if now_ns() > expires_ns else None
 
-        def dropped() -> bool:
-            values = [value for one in reports.messages for status in one.status for value in status.values]
-            return any(value.key == "dropped" and int(value.value) > 0 for value in values)
-
         graph.wait(lambda: firsts() == [1.0], "the stop of a filter that begins")
         controller = graph.subscribe(JointTrajectory, "/gate_filter/out", COMMAND)
         graph.wait(lambda: len(controller) > 0, "its stop once more, for one that listens later")
         graph.wait(lambda: firsts() == [1.0, 1.0], "the same stop")
         commands.publish(command(3.0))  # without a lease
-        graph.wait(dropped, "the report of a dropped command")
+        graph.wait(lambda: _dropped(reports), "the report of a dropped command")
         granting = graph.node.create_timer(0.1, lambda: lease(gate.Verdict.PASS))
         asking = graph.node.create_timer(0.05, lambda: commands.publish(command(4.0)))
         graph.wait(lambda: 4.0 in firsts(), "a command that passes")
@@ -89,8 +86,26 @@ def test_commands_pass_under_a_lease_and_one_stop_holds_the_arm_at_its_end(
         graph.wait(lambda: firsts()[-1] == 1.0, "the stop of the bad image")
         assert set(firsts()) == {1.0, 4.0}
         assert (1.0, 1.0) not in pairwise(firsts()), "one stop holds the arm"
+        _bypassed(graph, reports)
     logs = "".join(log.read_text() for log in tmp_path.rglob("*.log"))
+    assert BYPASS in logs
     assert "sets nothing for the node gate_filter by the section gate_node" in logs
+
+
+def _dropped(reports: Inbox) -> bool:
+    values = [value for one in reports.messages for status in one.status for value in status.values]
+    return any(value.key == "dropped" and int(value.value) > 0 for value in values)
+
+
+def _bypassed(graph: RosGraph, reports: Inbox) -> None:
+    """Publish to the controller, too, and wait for the report of it."""
+
+    def reported(words: str) -> bool:
+        return any(words in status.message for one in reports.messages for status in one.status)
+
+    assert not reported("more publisher")
+    graph.publisher(JointTrajectory, "/gate_filter/out", COMMAND)
+    graph.wait(lambda: reported(BYPASS), "the report of who else commands the controller")
 
 
 def _filter_with(words: list[str], settings: Path) -> ProcessSpec:

@@ -44,6 +44,12 @@ def test_a_section_in_a_namespace_that_the_node_has_not_ends_it(ros_domain: int,
     refused(ros_domain, "arm_node", ["-r", "__ns:=/cell1", "--params-file", str(path)], words)
 
 
+def test_a_filter_with_one_topic_on_both_sides_ends(ros_domain: int) -> None:
+    remapped = ["-r", "gate_filter/in:=/policy/twist", "-r", "~/out:=/policy/twist"]
+    words = ["~/in and ~/out are one topic", "'/policy/twist'"]
+    refused(ros_domain, "gate_filter_node", ["-p", "views:=[top]", *remapped], words)
+
+
 def refused(ros_domain: int, node: str, arguments: list[str], words: list[str]) -> None:
     command = [sys.executable, "-m", f"embodied_iqa.live.nodes.{node}", "--ros-args", *arguments]
     environment = os.environ | {"ROS_DOMAIN_ID": str(ros_domain)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, Final
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from embodied_iqa_msgs import msg as ours
@@ -14,6 +14,7 @@ from sensor_msgs.msg import JointState
 from embodied_iqa.arm.robot.lease_filter import LeaseFilter
 from embodied_iqa.arm.robot.lease_watch import Moment
 from embodied_iqa.arm.verdict import Verdict
+from embodied_iqa.base.errors import UsageError
 from embodied_iqa.live.ros.conversion import lease_of
 from embodied_iqa.live.ros.filtered_commands import KINDS, Command, Stops
 from embodied_iqa.live.ros.names import type_name_of
@@ -24,6 +25,7 @@ from embodied_iqa.runs.graph.gate_filter_parameters import GateFilterParameters
 
 _WATCH_S = 0.01
 """The watchdog looks so often, by a clock of its own."""
+_UNHEARD: Final = "nobody listens on ~/out"
 
 
 class GateFilterNode(BaseNode[GateFilterParameters]):
@@ -43,35 +45,41 @@ class GateFilterNode(BaseNode[GateFilterParameters]):
         self._stops = Stops(self.config)
         self._counts = {"forwarded": 0, "dropped": 0, "stops": 0, "damaged leases": 0}
         self._reason = "no command yet"
+        self._unfit = ""
         self._stopped_for = 0
-        self._mistyped = ""
+        self._warned: tuple[str, ...] = ()
         kind: Any = KINDS[self.config.command]
         self._publisher: Publisher[Command] = self.create_publisher(kind, "~/out", COMMAND)
         leases = self.create_subscription(ours.GateLease, "gate/lease", self._take_lease, STATE)
         self._commands = self.create_subscription(
             kind, "~/in", self._take_command, **adjustable(COMMAND)
         ).topic_name
+        self._out = self._publisher.topic_name
+        if self._out == self._commands:
+            expected = "a topic of the policy's own, and for ~/out the one of the controller"
+            raise UsageError("~/in and ~/out are one topic", expected=expected, got=self._out)
         self._type = type_name_of(KINDS[self.config.command])
         if self.config.command.holds:
             self.create_subscription(
                 JointState, "joint_states", self._take_joints, **adjustable(NEWEST_STATE)
             )
         self.create_timer(_WATCH_S, self._watch, clock=Clock(clock_type=ClockType.STEADY_TIME))
-        route = f"{self._commands} -> {self._publisher.topic_name}, {self._type}"
+        route = f"{self._commands} -> {self._out}, {self._type}"
         views = ", ".join(self.config.views)
         self.get_logger().info(f"{route}, under leases on {leases.topic_name} of {views}")
 
     def health(self) -> Health:
-        """Return what passed, and why nothing does."""
-        mistyped = self._why_mistyped()
-        if mistyped and mistyped != self._mistyped:
-            self.get_logger().warning(mistyped)
-        self._mistyped = mistyped
-        held = self._filter.permission(self._now()).reason or self._reason
-        reason = "; ".join(filter(None, (mistyped, held)))
-        if reason:
-            return Health(DiagnosticStatus.WARN, f"commands are held: {reason}", {**self._counts})
-        return Health(message="commands pass", values={**self._counts})
+        """Return what passed, why nothing does, and what the filter cannot hold."""
+        mistyped, wrong = self._why_mistyped(), (self._who_passes_by(), self._why_no_commands())
+        warned = tuple(filter(None, (*wrong, mistyped)))
+        for line in warned:
+            if line not in self._warned:
+                self.get_logger().warning(line)
+        self._warned = warned
+        held = "; ".join(filter(None, (mistyped, self._why_held())))
+        said = f"commands are held: {held}" if held else self._what_passes()
+        level = DiagnosticStatus.WARN if warned or held else DiagnosticStatus.OK
+        return Health(level, "; ".join(filter(None, (*wrong, said))), {**self._counts})
 
     def end(self) -> None:
         """Stop what a command has set in motion."""
@@ -83,6 +91,33 @@ class GateFilterNode(BaseNode[GateFilterParameters]):
         kinds = {one.topic_type for one in self.get_publishers_info_by_topic(self._commands)} - {self._type}
         named = ", ".join(sorted(kinds))
         return f"another type on {self._commands}: {named}, expected {self._type}" if kinds else ""
+
+    def _who_passes_by(self) -> str:
+        """Return who else publishes to the controller, where no lease holds it; empty where nobody does."""
+        mine = (self.get_name(), self.get_namespace())
+        found = [(one.node_name, one.node_namespace) for one in self.get_publishers_info_by_topic(self._out)]
+        if mine in found:
+            found.remove(mine)  # once: another filter of this name is another one
+        if not found:
+            return ""
+        others = f"{len(found)} more {'publisher' if len(found) == 1 else 'publishers'} of {self._out}"
+        named = ", ".join(sorted({f"{space.rstrip('/')}/{name}" for name, space in found}))
+        return f"{others} ({named}): those commands bypass the filter, and no lease holds them"
+
+    def _why_no_commands(self) -> str:
+        missing = not self.count_publishers(self._commands)
+        return f"nobody publishes {self._commands}, where commands are expected" if missing else ""
+
+    def _why_held(self) -> str:
+        """Return why a command would not pass now, or why the newest one was unfit; empty where it would."""
+        now = self._now()
+        held = self._filter.permission(now).reason or self._stops.why_lost(now.steady_ns)
+        return held or ("" if self._stopped_for else _UNHEARD) or self._unfit
+
+    def _what_passes(self) -> str:
+        if self._filter.is_released:
+            return "commands pass"
+        return f"the next command passes; none has {'since the stop' if self._counts['forwarded'] else 'yet'}"
 
     def _take_lease(self, message: ours.GateLease) -> None:
         try:
@@ -97,9 +132,10 @@ class GateFilterNode(BaseNode[GateFilterParameters]):
     def _take_command(self, command: Command) -> None:
         self._watch()
         now = self._now()
-        reason = self._stops.why_not(command, now.steady_ns)
+        self._unfit = self._stops.why_unfit(command)
+        reason = self._unfit or self._stops.why_lost(now.steady_ns)
         if not reason and not self._stopped_for:
-            reason = "nobody listens on ~/out"
+            reason = _UNHEARD
         if not reason:
             self._filter, found = self._filter.command(now)
             reason = "" if found.verdict is Verdict.PASS else found.reason

@@ -53,13 +53,8 @@ class Stops:
         if not self._lacking:
             self._positions, self._read_ns = found, now_ns
 
-    def why_not(self, command: Command, now_ns: int) -> str:
-        """Return why a command must not pass, whatever the gate says; empty where it may.
-
-        Args:
-            command: The command.
-            now_ns: By the clock of `take_joints`.
-        """
+    def why_unfit(self, command: Command) -> str:
+        """Return what is wrong with a command, which must not pass; empty where nothing is."""
         joints = self._config.joints
         if isinstance(command, JointTrajectory):
             if sorted(command.joint_names) != sorted(joints):
@@ -71,12 +66,12 @@ class Stops:
             return f"a command has {len(command.data)} numbers for {len(joints)} joints"
         if not all(map(math.isfinite, _numbers(command))):
             return "a command holds a number that is not finite"
-        return self.why_lost(now_ns)
+        return ""
 
     def why_lost(self, now_ns: int) -> str:
         """Return why nothing could be stopped soon: a stop holds joints at a state that has to be fresh.
 
-        Empty where it could; for the time see `why_not`.
+        Empty where it could; for the time see `take_joints`. No command passes meanwhile.
         """
         if not self._config.command.holds:
             return ""

@@ -49,7 +49,7 @@ class GateFilterParameters:
     hold_s: float = ranged(0.1, 0.0, 5.0)
 
     def check(self) -> None:
-        """Check that nothing is missing.
+        """Check that nothing is missing, and nothing named twice.
 
         Raises:
             UsageError: Views or joints are.
@@ -60,3 +60,6 @@ class GateFilterParameters:
             raise UsageError(
                 f"command {self.command} without joints", expected="joints: their names in order"
             )
+        for key, names in (("views", self.views), ("joints", self.joints)):
+            if twice := [name for name in names if names.count(name) > 1]:
+                raise UsageError(f"{key} names one twice", expected="each once", got=str(twice[0]))

@@ -6,6 +6,7 @@ import math
 from types import SimpleNamespace
 
 import pytest
+from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import TwistStamped
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -37,29 +38,30 @@ def test_a_twist_stops_with_zeros_in_its_frame() -> None:
     assert made.command(S) == TwistStamped(header=header_of(S, "base"))
     command = TwistStamped(header=header_of(5, "tool0"))
     command.twist.linear.x = 0.2
-    assert made.why_not(command, 0) == ""
+    assert made.why_unfit(command) == ""
     made.passed(command)
     assert made.command(7 * S) == TwistStamped(header=header_of(7 * S, "tool0"))
 
 
 def test_velocities_stop_with_zeros() -> None:
     made = stops("velocities")
-    assert made.why_not(Float64MultiArray(data=[0.1, 0.2]), 0) == ""
-    assert made.why_not(Float64MultiArray(data=[0.1]), 0) == "a command has 1 numbers for 2 joints"
+    assert made.why_unfit(Float64MultiArray(data=[0.1, 0.2])) == ""
+    assert made.why_unfit(Float64MultiArray(data=[0.1])) == "a command has 1 numbers for 2 joints"
     assert list(made.command(0).data) == [0.0, 0.0]
 
 
 def test_positions_stop_at_the_newest_state_in_the_order_of_the_joints() -> None:
     made, command = stops("positions"), Float64MultiArray(data=[0.1, 0.2])
-    assert made.why_not(command, 0) == "no state of all joints yet, at which a stop could hold them"
+    assert made.why_unfit(command) == ""
+    assert made.why_lost(0) == "no state of all joints yet, at which a stop could hold them"
     made.take_joints(JointState(name=["base", "wrist"], position=[7.0, 8.0]), 2 * S)
-    assert made.why_not(command, 0).endswith("hold them; the newest lacks elbow")
+    assert made.why_lost(0).endswith("hold them; the newest lacks elbow")
     made.take_joints(ELBOW_FIRST, 3 * S)
     made.take_joints(JointState(name=["base"], position=[7.0]), 4 * S)
     made.take_joints(JointState(name=["base", "elbow"], position=[7.0, math.nan]), 4 * S)
     made.take_joints(JointState(name=["base", "elbow"], position=[7.0]), 4 * S)
-    assert made.why_not(command, 3 * S + S // 10) == ""
-    assert made.why_not(command, 3 * S + S // 5) == "the newest joint state is 0.20 s old"
+    assert made.why_lost(3 * S + S // 10) == ""
+    assert made.why_lost(3 * S + S // 5) == "the newest joint state is 0.20 s old"
     assert list(made.command(0).data) == [1.0, 2.0]
 
 
@@ -67,8 +69,8 @@ def test_a_trajectory_stops_at_one_point() -> None:
     made = stops("trajectory")
     made.take_joints(ELBOW_FIRST, 0)
     points = [JointTrajectoryPoint(positions=[0.1, 0.2])]
-    assert made.why_not(JointTrajectory(joint_names=["elbow", "base"], points=points), 0) == ""
-    said = made.why_not(JointTrajectory(joint_names=["base"]), 0)
+    assert made.why_unfit(JointTrajectory(joint_names=["elbow", "base"], points=points)) == ""
+    said = made.why_unfit(JointTrajectory(joint_names=["base"]))
     assert said == "a command is for the joints base, not for base, elbow"
     found = made.command(0)
     assert found.joint_names == ["base", "elbow"]
@@ -93,7 +95,7 @@ def test_empty_and_damaged_trajectories_do_not_pass(points: list[dict[str, list[
     made = stops("trajectory")
     made.take_joints(ELBOW_FIRST, 0)
     made_of = [JointTrajectoryPoint(**point) for point in points]
-    assert said in made.why_not(JointTrajectory(joint_names=["base", "elbow"], points=made_of), 0)
+    assert said in made.why_unfit(JointTrajectory(joint_names=["base", "elbow"], points=made_of))
 
 
 def test_a_joint_that_is_named_twice_is_another_joint() -> None:
@@ -101,23 +103,31 @@ def test_a_joint_that_is_named_twice_is_another_joint() -> None:
     made.take_joints(ELBOW_FIRST, 0)
     point = JointTrajectoryPoint(positions=[0.1, 0.2, 0.3])
     twice = JointTrajectory(joint_names=["base", "base", "elbow"], points=[point])
-    assert "not for base, elbow" in made.why_not(twice, 0)
+    assert "not for base, elbow" in made.why_unfit(twice)
 
 
 def test_numbers_that_are_not_finite_do_not_pass() -> None:
     command = TwistStamped()
     command.twist.angular.z = math.nan
-    assert "not finite" in stops("twist", ()).why_not(command, 0)
-    assert "not finite" in stops("velocities").why_not(Float64MultiArray(data=[0.1, math.inf]), 0)
-    assert "0 numbers" in stops("velocities").why_not(Float64MultiArray(), 0)
+    assert "not finite" in stops("twist", ()).why_unfit(command)
+    assert "not finite" in stops("velocities").why_unfit(Float64MultiArray(data=[0.1, math.inf]))
+    assert "0 numbers" in stops("velocities").why_unfit(Float64MultiArray())
+
+
+POLICY, CONTROLLER = "/policy/commands", "/arm/commands"
+NUMBERS = "std_msgs/msg/Float64MultiArray"
 
 
 class Arm:
     """The node without a graph: its clocks, its callbacks, and what it sends."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, policy: str = POLICY) -> None:
         self.now_ns, self.sent, self.listeners = 0, list[Float64MultiArray](), 1
-        self.kinds, self.said = ["std_msgs/msg/Float64MultiArray"], list[str]()
+        self.said = list[str]()
+        self.publishers = {
+            POLICY: [("policy", "/", NUMBERS)],
+            CONTROLLER: [("gate_filter", "/cell1", NUMBERS)],
+        }
         values = {"views": ["top"], "command": "positions", "joints": ["base"]}
         clock = SimpleNamespace(now=lambda: SimpleNamespace(nanoseconds=self.now_ns))
         quiet = SimpleNamespace(info=lambda line, **_named: self.said.append(line), warning=self.said.append)
@@ -126,14 +136,18 @@ class Arm:
             "create_publisher": lambda _self, *_words: SimpleNamespace(
                 publish=self.sent.append,
                 get_subscription_count=lambda: self.listeners,
-                topic_name="/arm/commands",
+                topic_name=CONTROLLER,
             ),
             "create_subscription": lambda _self, _kind, name, *_words, **_qos: SimpleNamespace(
-                topic_name=name.replace("~/in", "/policy/commands")
+                topic_name=name.replace("~/in", policy)
             ),
             "get_publishers_info_by_topic": lambda _self, topic: [
-                SimpleNamespace(topic_type=kind) for kind in self.kinds if topic == "/policy/commands"
+                SimpleNamespace(node_name=node, node_namespace=space, topic_type=kind)
+                for node, space, kind in self.publishers[topic]
             ],
+            "count_publishers": lambda _self, topic: len(self.publishers[topic]),
+            "get_name": lambda _self: "gate_filter",
+            "get_namespace": lambda _self: "/cell1",
             "create_timer": lambda _self, *_words, **_named: None,
             "get_clock": lambda _self: clock,
             "get_logger": lambda _self: quiet,
@@ -201,14 +215,73 @@ def test_a_controller_that_comes_after_a_recorder_has_left_gets_its_stop(
 def test_commands_of_another_type_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     arm = Arm(monkeypatch)
     (begin,) = arm.said
-    route = "/policy/commands -> /arm/commands, std_msgs/msg/Float64MultiArray"
+    route = f"{POLICY} -> {CONTROLLER}, {NUMBERS}"
     assert begin == f"{route}, under leases on gate/lease of top"
     assert "another type" not in arm.node.health().message
-    arm.kinds.append("std_msgs/msg/String")
-    wrong = "another type on /policy/commands: std_msgs/msg/String, expected std_msgs/msg/Float64MultiArray"
+    arm.publishers[POLICY].append(("other", "/", "std_msgs/msg/String"))
+    wrong = f"another type on {POLICY}: std_msgs/msg/String, expected {NUMBERS}"
     assert f"commands are held: {wrong}; " in arm.node.health().message
     arm.node.health()
     assert arm.said == [begin, wrong], "once"
+
+
+def test_one_topic_on_both_sides_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The filter would hear itself, and the controller every command of the policy, also during a hold."""
+    with pytest.raises(UsageError, match=rf"~/in and ~/out are one topic; expected .*; got '{CONTROLLER}'"):
+        Arm(monkeypatch, policy=CONTROLLER)
+
+
+def test_commands_that_bypass_the_filter_are_named_also_while_others_pass(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    arm = Arm(monkeypatch)
+    arm.released()
+    assert (arm.node.health().level, arm.node.health().message) == (DiagnosticStatus.OK, "commands pass")
+    arm.publishers[CONTROLLER] += [("policy", "/", NUMBERS), ("gate_filter", "/cell1", NUMBERS)]
+    wrong = (
+        f"2 more publishers of {CONTROLLER} (/cell1/gate_filter, /policy): "
+        "those commands bypass the filter, and no lease holds them"
+    )
+    for _look in range(2):
+        health = arm.node.health()
+        assert (health.level, health.message) == (DiagnosticStatus.WARN, f"{wrong}; commands pass")
+    assert arm.said.count(wrong) == 1
+    del arm.publishers[CONTROLLER][1:]
+    assert arm.node.health().message == "commands pass"
+
+
+def test_a_topic_without_a_policy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    arm = Arm(monkeypatch)
+    arm.publishers[POLICY].clear()
+    wrong = f"nobody publishes {POLICY}, where commands are expected"
+    assert arm.node.health().message.startswith(f"{wrong}; commands are held: no lease of the top view")
+    assert arm.node.health().level == DiagnosticStatus.WARN
+    assert arm.said.count(wrong) == 1
+
+
+def test_what_was_wrong_at_a_stop_is_not_reported_when_it_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The policy is silent: what would become of its next command counts."""
+    arm = Arm(monkeypatch)
+    arm.lease()
+    arm.joint(1.0)
+    arm.node._watch()
+    assert arm.node.health().message == "the next command passes; none has yet"
+    arm.node._take_command(Float64MultiArray(data=[5.0]))
+    arm.now_ns += 2 * S
+    arm.joint(1.0)
+    arm.node._watch()
+    assert "ran out" in arm.node.health().message
+    arm.lease()
+    assert arm.node.health().message == "the next command passes; none has since the stop"
+    arm.node._take_command(Float64MultiArray(data=[math.nan]))
+    held = "commands are held: a command holds a number that is not finite"
+    assert arm.node.health().message == held
+    arm.now_ns += S // 5
+    assert "joint state is 0.20 s old" in arm.node.health().message
+    arm.node._take_command(Float64MultiArray(data=[5.0]))
+    arm.joint(1.0)
+    assert arm.node.health().message == "the next command passes; none has since the stop"
+    assert arm.node.health().level == DiagnosticStatus.OK
 
 
 def test_an_arm_whose_states_cease_stops_at_the_last_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -243,6 +316,8 @@ def test_a_filter_that_stood_still_sends_no_arm_back_to_where_it_was(monkeypatch
     [
         ({}, "no camera whose leases count; expected views"),
         ({"views": ["top"], "command": "positions"}, "command positions without joints"),
+        ({"views": ["top", "wrist", "top"]}, "views names one twice; expected each once; got 'top'"),
+        ({"views": ["top"], "joints": ["base", "base"]}, "joints names one twice"),
     ],
 )
 def test_missing_parameters_are_named(values: dict[str, object], said: str) -> None:
