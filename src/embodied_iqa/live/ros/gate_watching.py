@@ -31,6 +31,8 @@ from embodied_iqa.live.ros.spinning import SpinThread
 from embodied_iqa.quality.gate.proxy.live_view import GateLive
 
 _LOOK_S: Final = 1.0
+_STALE_S: Final = 2.0
+"""Age of an overlay after which it is not shown: its verdict stands in it."""
 _JUDGE: Final = re.compile(r"judge (learned|metric:|statistics)")
 """In the message of a gate on /diagnostics."""
 
@@ -46,7 +48,7 @@ class GateWatch:
 
     def __init__(self, node: Node, name: str, clock: Clock = MONOTONIC) -> None:
         self._node, self._name = node, name
-        self._live = GateLive(clock)
+        self._live = GateLive(clock, _STALE_S)
         self._views: dict[str, dict[str, Any]] = {}
         self._mode, self._kind = str(GateMode.ON), ""
         self._heard: set[str] = set()

@@ -73,8 +73,12 @@ def test_two_cameras_are_shown_with_the_worst_verdict_and_the_predicted_loss() -
     assert (gate["expected_loss"], found["answered"]) == (0.25, 2)
     cameras = found["cameras"]
     assert cameras["top"]["points"] == [[2.0, "PASS", 0.25]]
-    assert cameras["wrist"] == {"image": None, "points": [[0.0, "REJECT", None]]}
+    assert cameras["wrist"] == {"image": None, "age_s": 0.0, "points": [[0.0, "REJECT", None]]}
     assert cameras["top"]["image"].startswith("data:image/png;base64,")
+    clock.advance(0.1)
+    watch.take_quality(quality("wrist", 0))
+    top = watch.state()["cameras"]["top"]
+    assert (top["age_s"], top["image"]) == (pytest.approx(2.1), None), "PASS stands in the overlay"
 
 
 def test_the_process_answers_and_says_why_it_does_not(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,6 +48,22 @@ def until(browser: Browser, condition: str) -> None:
     browser.value(UNTIL.format(condition=condition, limit_ms=int(PATIENCE_S * 1000)))
 
 
+def verdict_of(browser: Browser) -> str:
+    """Return the verdict on the first camera."""
+    return str(browser.value("document.querySelector('[data-view-verdict]').textContent"))
+
+
+def only_one_goes_on(browser: Browser, live: GateLive, judged: dict[str, object]) -> None:
+    """Show a camera that is silent, first alone and then beside one that passes."""
+    silent = "no new image for 30 s"
+    assert verdict_of(browser) == silent
+    assert browser.value("document.querySelector('[data-image]').className") == "stale"
+    report = {"verdict": "PASS", "reason": "", "mode": "on", "expected_loss": None}
+    live.add({**report, "views": {"top": judged, "wrist": judged}}, {"wrist": ("PASS", 27.5)}, {})
+    until(browser, "document.querySelector('[data-verdict]').textContent === 'no new image of top'")
+    assert verdict_of(browser) == silent
+
+
 def test_without_a_gate_there_is_no_page(tmp_path: Path) -> None:
     client, _ = client_of(tmp_path)
     assert client.get("/gate").status_code == 404
@@ -149,4 +165,10 @@ def test_the_page_follows_the_gate_in_a_browser(tmp_path: Path) -> None:
         assert scale == "Metric, higher is worse, of the last minute, from 0.1 to 30"
         clock.advance(30.0)
         until(browser, "document.querySelector('[data-verdict]').textContent === 'No observation for 30 s'")
+        only_one_goes_on(browser, live, metric)
+        with closed_port() as gone:
+            studio.gate = GatePlace(Address("127.0.0.1", gone))
+            until(browser, "document.querySelector('[data-verdict]').textContent.includes('not answer')")
+        assert verdict_of(browser) == ""
+        assert browser.value("document.querySelector('[data-image]').getClientRects().length") == 0
         assert [event for event in browser.events if event["method"] == "Runtime.exceptionThrown"] == []

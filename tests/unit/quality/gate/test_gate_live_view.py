@@ -47,9 +47,26 @@ def test_the_last_minute_is_shown_with_the_newest_image() -> None:
     top = shown["cameras"]["top"]
     assert top["points"] == [[50.0, "HOLD", 0.4], [25.0, "PASS", None]], "the first is older than a minute"
     assert np.array_equal(pixels(top["image"]), scene_image(2))
+    assert top["age_s"] == 25.0
     clock.advance(60.0)
-    assert live.snapshot()["cameras"]["top"]["points"] == []
+    silent = live.snapshot()["cameras"]["top"]
+    assert (silent["points"], silent["age_s"], silent["image"]) == ([], 85.0, top["image"])
     json.dumps(shown)
+
+
+def test_a_silent_camera_is_told_from_one_that_goes_on() -> None:
+    """Also without an image, and where images of the past are not shown."""
+    clock = ManualClock()
+    live = GateLive(clock, image_s=2.0)
+    live.look(answered(0.1, image=scene_image(1)))
+    assert live.snapshot()["cameras"]["top"]["image"]
+    for _ in range(70):
+        clock.advance(1.0)
+        live.add({"views": {}}, {"wrist": ("PASS", None)}, {})
+    shown = live.snapshot()
+    assert shown["age_s"] == 0.0
+    assert {name: one["age_s"] for name, one in shown["cameras"].items()} == {"top": 70.0, "wrist": 0.0}
+    assert shown["cameras"]["top"]["image"] is None
 
 
 class Report(dict[str, Any]):

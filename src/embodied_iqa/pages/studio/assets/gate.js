@@ -58,18 +58,38 @@ function unpredicted(points) {
   return `No loss was predicted in the last minute: the judge of statistics predicts none. Images that did not pass: ${held} of ${points.length}.`;
 }
 
+function forget(verdict, reason) {
+  say("verdict", verdict);
+  say("reason", reason);
+  for (const box of boxes.values()) {
+    say("view-verdict", "", box);
+    say("view-reason", "", box);
+    box.querySelector("[data-image]").hidden = true;
+  }
+}
+
+function headOf(answer, isStale) {
+  if (answer.age_s > STALE_S) return `No observation for ${answer.age_s.toFixed(0)} s`;
+  const silent = Object.keys(answer.gate.views).filter(isStale);
+  if (!silent.length) return answer.gate.verdict;
+  const held = answer.gate.verdict === "PASS" ? "" : `${answer.gate.verdict}; `;
+  return `${held}no new image of ${silent.join(", ")}`;
+}
+
 function show(answer) {
-  if (answer.gate === null) return;
-  const isOld = answer.age_s > STALE_S;
-  say("verdict", isOld ? `No observation for ${answer.age_s.toFixed(0)} s` : answer.gate.verdict);
+  if (answer.gate === null) { forget("Waiting for the first observation", ""); return; }
+  const ageOf = (view) => answer.cameras[view]?.age_s ?? answer.age_s;
+  const isStale = (view) => ageOf(view) > STALE_S;
+  say("verdict", headOf(answer, isStale));
   say("mode", `mode: ${answer.gate.mode}; observations: ${answer.answered}`);
   say("reason", answer.gate.reason);
   for (const [view, camera] of Object.entries(answer.cameras)) {
     const box = boxOf(view), judged = answer.gate.views[view];
     const image = box.querySelector("[data-image]");
     if (camera.image?.startsWith("data:image/png;base64,") && image.src !== camera.image) image.src = camera.image;
-    image.hidden = !image.src;
-    say("view-verdict", judged ? judged.verdict : "", box);
+    image.hidden = !camera.image;
+    image.classList.toggle("stale", isStale(view));
+    say("view-verdict", isStale(view) ? `no new image for ${ageOf(view).toFixed(0)} s` : judged ? judged.verdict : "", box);
     say("view-reason", judged ? judged.reason : "", box);
     const value = judged ? judged.value : null;
     // what the newest image has no value of stays what it was: a loss, or the value of a metric
@@ -91,9 +111,9 @@ async function watch() {
       const reply = await fetch("/gate/live");
       if (!reply.ok) throw new Error(reply.statusText);
       const answer = await reply.json();
-      if (answer.silent) { say("verdict", "The gate does not answer"); say("reason", answer.silent); pause = RETRY_MS; }
+      if (answer.silent) { forget("The gate does not answer", answer.silent); pause = RETRY_MS; }
       else show(answer);
-    } catch { say("verdict", "The studio does not answer"); pause = RETRY_MS; }
+    } catch { forget("The studio does not answer", ""); pause = RETRY_MS; }
   }
   setTimeout(watch, pause);
 }

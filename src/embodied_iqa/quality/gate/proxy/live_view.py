@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import math
 import struct
 import threading
 import zlib
@@ -40,13 +41,17 @@ class GateLive:
 
     Args:
         clock: Of the last minute.
+        image_s: Images of a camera of which nothing was judged for so long are not shown; by default they
+            stay.
     """
 
-    def __init__(self, clock: Clock = MONOTONIC) -> None:
+    def __init__(self, clock: Clock = MONOTONIC, image_s: float = math.inf) -> None:
         self._clock = clock
+        self._image_s = image_s
         self._lock = threading.Lock()
         self._moments: deque[_Moment] = deque(maxlen=_MOST_MOMENTS)
         self._images: dict[View, NDArray[np.uint8]] = {}
+        self._judged_ns: dict[str, int] = {}
         self._count = 0
         self._newest: Mapping[str, Any] | None = None
 
@@ -67,35 +72,43 @@ class GateLive:
             self._newest = report
             if seen:
                 self._count += 1
-                self._moments.append(_Moment(self._clock.now_ns(), seen))
+                now_ns = self._clock.now_ns()
+                self._moments.append(_Moment(now_ns, seen))
+                self._judged_ns |= dict.fromkeys(seen, now_ns)
             self._images |= images
 
     def snapshot(self, images: bool = True) -> dict[str, Any]:  # noqa: FBT001, FBT002 - that of `GateSetting`
         """Return plain values: ``answered``, ``gate`` (the newest report), ``age_s`` and ``cameras``.
 
-        A camera has ``image``, a PNG as data URL, and ``points``: age [s], verdict and predicted value of
-        each judgement of the last minute, the oldest first; null where nothing is predicted. Without
-        images, ``image`` is null, too.
+        A camera has ``image``, a PNG as data URL, ``age_s``, since its newest judgement, and ``points``: age
+        [s], verdict and predicted value of each judgement of the last minute, the oldest first; null where
+        nothing is predicted. Without images, ``image`` is null, too. A camera stays where it is silent.
         """
         with self._lock:
             now_ns, count, shown = self._clock.now_ns(), self._count, dict(self._images)
             moments = [one for one in self._moments if now_ns - one.at_ns <= SHOWN_S * SECOND_NS]
             newest, newest_ns = self._newest, self._moments[-1].at_ns if self._moments else None
-        views = dict.fromkeys([*map(str, shown), *(name for one in moments for name in one.views)])
+            ages_s = {name: (now_ns - at_ns) / SECOND_NS for name, at_ns in self._judged_ns.items()}
+
+        def image(name: str) -> str | None:
+            is_shown = images and View(name) in shown and ages_s.get(name, math.inf) <= self._image_s
+            return png_url(shown[View(name)]) if is_shown else None
+
         return {
             "answered": count,
             "gate": newest,
             "age_s": None if newest_ns is None else (now_ns - newest_ns) / SECOND_NS,
             "cameras": {
                 name: {
-                    "image": png_url(shown[View(name)]) if images and View(name) in shown else None,
+                    "image": image(name),
+                    "age_s": ages_s.get(name),
                     "points": [
                         [(now_ns - one.at_ns) / SECOND_NS, *one.views[name]]
                         for one in moments
                         if name in one.views
                     ],
                 }
-                for name in views
+                for name in dict.fromkeys([*map(str, shown), *ages_s])
             },
         }
 
