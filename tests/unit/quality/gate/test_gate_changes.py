@@ -62,7 +62,7 @@ def test_a_line_is_said_for_each_change_and_none_for_each_query() -> None:
     assert top.startswith("client a: hold: top: ")
     assert "; wrist: " in both
     assert again == "client a: passes again after 2.3 s (23 queries held)"
-    assert scene.log.summary() == "answered 43, held 23 (top 23, wrist 3)"
+    assert scene.log.summary() == "43 queries: 20 passed, 23 held (top 23, wrist 3)"
 
 
 def test_a_policy_that_is_gone_and_comes_back_is_two_lines() -> None:
@@ -76,7 +76,7 @@ def test_a_policy_that_is_gone_and_comes_back_is_two_lines() -> None:
         "client a: no answer: nobody answers at gpu:8000: connection refused",
         "client a: passes again after 0.3 s (3 queries without an answer)",
     ]
-    assert scene.log.summary() == "answered 2, held 0, without an answer 3"
+    assert scene.log.summary() == "5 queries: 2 passed, 0 held, 3 without an answer"
 
 
 def test_the_time_that_a_late_policy_took_counts() -> None:
@@ -99,7 +99,7 @@ def test_in_shadow_it_says_what_would_be_held() -> None:
     scene.ask(client)
     assert scene.lines[1].startswith("client a: would hold: top: ")
     assert scene.lines[2].endswith("(1 query would be held)")
-    assert scene.log.summary() == "answered 2, would be held 1 (top 1)"
+    assert scene.log.summary() == "2 queries: 1 passed, 1 would be held (top 1)"
 
 
 def test_an_answer_to_a_hold_that_could_not_be_given_is_no_hold() -> None:
@@ -137,4 +137,4 @@ def test_the_last_answer_of_a_client_that_has_left_changes_counts_alone() -> Non
     scene.log.attend("a", is_here=False)
     scene.ask(client, 1, KEY)
     assert scene.lines == ["client a connected", "client a left"]
-    assert scene.log.summary() == "answered 1, held 1 (top 1)"
+    assert scene.log.summary() == "1 query: 0 passed, 1 held (top 1)"

@@ -297,7 +297,7 @@ def test_the_command_serves_until_it_is_interrupted(tmp_path: Path):
             assert ask(told["port"], good())[0] == 200
             program.process.send_signal(signal.SIGINT)
             assert program.wait(PATIENCE_S) == 0
-            assert program.stderr.splitlines() == ["client 127.0.0.1 connected", "answered 1, held 0"]
+            assert program.stderr.splitlines() == ["client 127.0.0.1 connected", "1 query: 1 passed, 0 held"]
 
 
 def test_a_server_without_the_path_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

@@ -364,7 +364,7 @@ def test_the_command_serves_until_it_is_interrupted(tmp_path: Path):
             assert came.startswith("client 127.0.0.1:")
             assert ": hold: top: " in hold
             assert left.endswith(" left")
-            assert counts == "answered 2, held 1 (top 1)"
+            assert counts == "2 queries: 1 passed, 1 held (top 1)"
 
 
 @pytest.mark.parametrize(

@@ -185,7 +185,13 @@ def test_the_state_is_repeated_in_the_shape_of_the_policy():
     answer = session.respond(bad())
     assert np.array_equal(answer["actions"], np.tile([*np.arange(7.0), 0.5], (4, 1)))
     assert answer[GATE]["answer"] == "repeat"
-    for state, words in ((np.full(7, np.nan), "finite"), (np.zeros(3), "not as wide"), (b"x", "not a state")):
+    broken = np.where(np.arange(7.0) < 2, np.nan, np.inf)
+    for state, words in (
+        (broken, "is not a state; expected finite numbers in one dimension; got 'inf, nan'"),
+        (np.zeros(3), "not as wide"),
+        (b"x", "not a state"),
+        ([0.1] * 7, f"{keys[0]} is not one value; expected an array; got a list"),
+    ):
         with pytest.raises(HeldError, match=words):
             session.respond({**bad(), keys[0]: state})
 
@@ -205,7 +211,10 @@ def test_deltas_are_zero_and_absolute_columns_keep_their_state():
         (HoldOptions(HoldKind.REPEAT, state=("state",)), "the observation has no state"),
         (HoldOptions(HoldKind.REPEAT, state=("prompt",)), "prompt is not a state; .*; got '<U17'"),
         (HoldOptions(HoldKind.REPEAT, state=("observation/joint_position",)), "not as wide as an action"),
-        (HoldOptions(HoldKind.ZERO, absolute=((8, "observation/gripper_position"),)), "column 8 of 8"),
+        (
+            HoldOptions(HoldKind.ZERO, absolute=((8, "observation/gripper_position"),)),
+            "no column 8 for .*; expected one of 0 to 7",
+        ),
     ],
 )
 def test_an_answer_that_no_hold_could_get_is_found_with_the_first_actions(hold: HoldOptions, words: str):

@@ -41,7 +41,7 @@ class _Client:
 
 @dataclass(slots=True)
 class _Counts:
-    answered: int = 0
+    passed: int = 0
     held: int = 0
     failed: int = 0
     views: Counter[str] = field(default_factory=Counter)
@@ -91,13 +91,15 @@ class ChangeLog:
                 self._line(f"client {answered.client}: {self._words(answered, client)}")
 
     def summary(self) -> str:
-        """Return the counts of all clients."""
+        """Return the counts of all clients; each query is counted once."""
         with self._lock:
             counts = self._counts
             views = ", ".join(f"{name} {count}" for name, count in counts.views.most_common())
-            held = f"{self._held} {counts.held}" + (f" ({views})" if views else "")
-            failed = f", without an answer {counts.failed}" if counts.failed else ""
-            return f"answered {counts.answered}, {held}{failed}"
+            count = counts.passed + counts.held + counts.failed
+            total = f"{count} {'query' if count == 1 else 'queries'}: {counts.passed} passed"
+            held = f"{counts.held} {self._held}" + (f" ({views})" if views else "")
+            failed = f", {counts.failed} without an answer" if counts.failed else ""
+            return f"{total}, {held}{failed}"
 
     def _count(self, answered: Answered) -> State:
         counts = self._counts
@@ -106,9 +108,9 @@ class ChangeLog:
         if answered.failure:
             counts.failed += 1
             return _FAILS
-        counts.answered += 1
         cameras = answered.stopped
         if not cameras:
+            counts.passed += 1
             return _PASSES
         counts.held += 1
         counts.views.update(cameras)

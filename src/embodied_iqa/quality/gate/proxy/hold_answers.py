@@ -144,9 +144,12 @@ def _no_change(
 ) -> NDArray[np.float64]:
     actions = np.zeros(shape)
     for column, key in options.absolute:
+        if column >= shape[1]:
+            expected = f"one of 0 to {shape[1] - 1}"
+            raise InputError(f"the actions have no column {column} for {key}", expected=expected)
         state = _numbers(values, key)
-        if len(state) != 1 or column >= shape[1]:
-            got = f"{len(state)} numbers, column {column} of {shape[1]}"
+        if len(state) != 1:
+            got = f"{len(state)} numbers"
             raise InputError(f"{key} is not the state of a column", expected="one number", got=got)
         actions[:, column] = state[0]
     return actions
@@ -155,7 +158,11 @@ def _no_change(
 def _numbers(values: Mapping[str, list[Any]], key: str) -> NDArray[np.float64]:
     """Return ``(N,)`` finite numbers of the observation."""
     value = np.asarray(one_value(values, key))
-    if value.dtype.kind not in "iuf" or value.ndim > 1 or not np.isfinite(value).all():
+    got = ""
+    if value.dtype.kind not in "iuf" or value.ndim > 1:
         got = f"{value.ndim} dimensions of {value.dtype}" if value.ndim > 1 else str(value.dtype)
+    elif not np.isfinite(value).all():
+        got = ", ".join(f"{number:g}" for number in np.unique(value[~np.isfinite(value)]))
+    if got:
         raise InputError(f"{key} is not a state", expected="finite numbers in one dimension", got=got)
     return np.atleast_1d(value).astype(np.float64)

@@ -75,6 +75,8 @@ def one_value(values: Mapping[str, list[Any]], key: str) -> Any:
     found = values.get(key, [])
     if len(found) > 1:
         raise InputError(f"{key} is ambiguous: it has {len(found)} values")
+    if f"{key}/0" in values and not found:
+        raise InputError(f"{key} is not one value", expected="an array", got=Description("a list"))
     if not found:
         raise InputError(f"the observation has no {key}", available=sorted(values)[:20])
     return found[0]
