@@ -168,6 +168,15 @@ def test_a_response_that_arrives_before_the_request_is_registered_is_not_lost(pa
     assert heard.get(timeout=COMPLETION_S) == "at once"
 
 
+def test_who_cancels_a_goal_gets_what_it_came_to(pair: Pair) -> None:
+    goal = pair.caller.goal(RunTrial.Goal(task="at once"))
+    goal.run(until_late())
+    result = goal.cancel(COMPLETION_S, lambda: True)
+    assert result is not None
+    assert result.message == "did at once"
+    assert pair.server.ran == ["at once"]
+
+
 def test_rclpy_itself_loses_it(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     """Why `ActionCaller` exists; where this fails, rclpy has been corrected."""
     late_number(pair)

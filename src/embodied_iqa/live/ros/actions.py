@@ -137,8 +137,8 @@ class GoalCall(Generic[ResultT]):
             raise GoalRejectedError(f"{self._name} rejected the goal")
         return response.result
 
-    def cancel(self, wait_s: float, still: Callable[[], bool]) -> None:
-        """Request the server to cancel the goal; wait for its end.
+    def cancel(self, wait_s: float, still: Callable[[], bool]) -> ResultT | None:
+        """Request the server to cancel the goal; wait for its end, and return its result where it comes.
 
         Args:
             wait_s: Longest wait.
@@ -151,10 +151,11 @@ class GoalCall(Generic[ResultT]):
         self._spin.post(requested.set)
         requested.wait(_REQUEST_S)  # the thread that spins may be closed next
         until_s = time.monotonic() + wait_s
-        while ended.empty() and time.monotonic() < until_s and still():
+        while time.monotonic() < until_s and still():
             with contextlib.suppress(queue.Empty):
-                ended.get(timeout=_POLL_S)
-                return
+                response = ended.get(timeout=_POLL_S).result()
+                return None if response.status == GoalStatus.STATUS_UNKNOWN else response.result
+        return None
 
     def _ask(
         self,

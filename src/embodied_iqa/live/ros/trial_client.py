@@ -141,7 +141,7 @@ class TrialClient:
             domain = os.environ.get("ROS_DOMAIN_ID", "0")
             raise TrialFailedError(f"trial_node of ROS domain {domain} is busy with another task") from None
         except BaseException:
-            self._cancel(trial)
+            self._cancel(trial, start)
             raise
         start.keep(start_of(result))
         if not result.success:
@@ -222,6 +222,8 @@ class TrialClient:
         if not response.success:
             self._node.get_logger().warning(f"the answer came too late: {response.message}")
 
-    def _cancel(self, trial: GoalCall[RunTrial.Result]) -> None:
+    def _cancel(self, trial: GoalCall[RunTrial.Result], start: CommandStart) -> None:
         """Request trial_node to stop the arm and close the recording, if there is anything to stop."""
-        trial.cancel(_CANCEL_S if self._begun else 0.0, self._trials.server_is_ready)
+        result = trial.cancel(_CANCEL_S if self._begun else 0.0, self._trials.server_is_ready)
+        if result is not None:
+            start.keep(start_of(result))

@@ -37,6 +37,8 @@ def command_of(plan: ExperimentPlan, parameters: Mapping[str, Any]) -> str:
     words += ["--ros"] if parameters.get("engine") == "ros" else []
     words += ["--vlm", str(vlm)] if (vlm := parameters.get("vlm")) else []
     words += [word for setting in _settings(parameters) for word in ("--set", setting)]
+    if parameters.get("arm_node.robot") == "ur5":
+        words += ["--robot-ip", "ADDRESS"]  # it is not recorded, as it changes no result
     return shlex.join([*words, "--out", "results/gates"])
 
 

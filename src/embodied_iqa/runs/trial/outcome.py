@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from embodied_iqa.base.units import SECOND_NS
@@ -13,6 +14,7 @@ from embodied_iqa.world.protocols import ChunkStatus
 _CAMERA: Final = "camera_node"
 _BLOCKED_NS: Final = SECOND_NS
 """The gate blocks the arm if it has passed no frame for this long."""
+_NUMBER: Final = re.compile(r"[\d.]+")
 
 
 def outcome_of(state: TrialState, world: WorldSeen) -> tuple[Outcome | None, str]:
@@ -78,7 +80,8 @@ def held_by_gate(state: TrialState, now_ns: int) -> str:
         return state.rejection if is_blocked else ""
     # the images of another camera may pass meanwhile, so what counts is how old the rejection is
     is_new = bool(state.rejected_ns) and now_ns - state.rejected_ns < _BLOCKED_NS
-    why = state.rejection if is_new and state.rejection not in state.held else ""
+    is_said = _NUMBER.sub("", state.rejection) in _NUMBER.sub("", state.held)  # with other numbers
+    why = state.rejection if is_new and not is_said else ""
     return f"{why}; {state.held}" if why else state.held
 
 

@@ -48,7 +48,7 @@ def test_goals_state_what_is_reached_and_what_cannot_be_measured() -> None:
     assert cut.reached == "no"
     words = list(missed(goals))
     assert "Missed by `learned`: wrong motions cut 75.0 %, goal at least 80 %." in words
-    assert words[-1] == "Not measured, because none happened without a gate: emergency stops cut."
+    assert words[-1] == "Not measured, as none happened without a gate or nothing tells: emergency stops cut."
     assert goals_of(compare_arms(gate_runs(), ["learned", "oracle"], draws=20)) == []
 
 
@@ -141,6 +141,8 @@ def test_the_command_repeats_the_plan_and_the_parameters() -> None:
     assert (arguments.ros, arguments.vlm) == (False, "")
     _, arguments = parse(shlex.split(command_of(PLAN, {"engine": "ros", "vlm": "panel-vlm-fine"}))[1:])
     assert (arguments.ros, arguments.vlm) == (True, "panel-vlm-fine")
+    _, arguments = parse(shlex.split(command_of(PLAN, {"engine": "ros", "arm_node.robot": "ur5"}))[1:])
+    assert arguments.robot_ip == "ADDRESS", "it is not recorded"
 
 
 def test_the_command_has_no_names_that_would_be_refused() -> None:

@@ -717,3 +717,11 @@ def test_a_hold_names_what_the_gate_saw_while_another_camera_passes(age_ns: int,
     state, _ = machine.start(ONE_RUN)
     rejected = replace(state, held="no lease of front", rejection="too dark", rejected_ns=now_ns - age_ns)
     assert held_by_gate(replace(rejected, passed_ns=now_ns), now_ns) == words
+
+
+def test_what_the_gate_saw_is_said_once_although_the_next_image_has_other_numbers() -> None:
+    now_ns = 10 * SECOND_NS
+    state, _ = machine.start(ONE_RUN)
+    held = "the gate's verdict on the goal's top frame is REJECT: sharpness 4.7 below 232.9: blurred"
+    seen = replace(state, held=held, rejection="sharpness 4.6 below 232.9: blurred", rejected_ns=now_ns)
+    assert held_by_gate(replace(seen, passed_ns=now_ns), now_ns) == held

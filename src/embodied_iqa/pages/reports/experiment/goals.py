@@ -138,4 +138,4 @@ def missed(goals: Sequence[Goal]) -> Iterator[str]:
         yield f"Not shown, because the interval does not reach the goal: {', '.join(unsure)}."
     unknown = sorted({goal.what for goal in goals if goal.reached is None})
     if unknown:
-        yield f"Not measured, because none happened without a gate: {', '.join(unknown)}."
+        yield f"Not measured, as none happened without a gate or nothing tells: {', '.join(unknown)}."

@@ -120,9 +120,11 @@ def routes(studio: Studio) -> list[Route]:
 def _page(
     studio: Studio, request: Request, state: JudgingState, form: Form | None, error: UserError | None
 ) -> Response:
+    sources = studio.sources.all()
+    newest = max(sources, key=lambda source: _changed_ns(source.path), default=None)  # of the trial that runs
     judged = [
         (source, edit, change)
-        for source in studio.sources.all()
+        for source in sources
         for edit, change in Journal(source.path).view().judgements()[-_SHOWN:]
     ]
     return studio.page(
@@ -133,12 +135,19 @@ def _page(
         version=_version(state),
         asked="" if state.question is None else state.question.stage.name.lower(),
         outcomes=OUTCOMES,
-        sources=studio.sources.all(),
+        sources=sources,
         judged=sorted(judged, key=lambda item: -item[1].stamp_ns)[:_SHOWN],
-        given={} if form is None else form.texts,
+        given={"folder": newest and newest.name} if form is None else form.texts,
         error="" if error is None else str(error),
         person=person_of(request),
     )
+
+
+def _changed_ns(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 def _version(state: JudgingState) -> str:
