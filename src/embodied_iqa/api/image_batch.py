@@ -31,12 +31,14 @@ class ImageBatch:
         is_batch: The argument had an axis of images, of whatever length.
         channels_first: The argument's channels come before its rows.
         source: The argument, as an array or a torch tensor.
+        is_pillow: It was an image of Pillow.
     """
 
     images: tuple[Image, ...]
     is_batch: bool
     channels_first: bool
     source: Any
+    is_pillow: bool = False
 
     def values(self, numbers: Sequence[float]) -> Any:
         """Return one number for each image: a float, or of a batch ``(N,)``, a tensor on the same device."""
@@ -53,6 +55,8 @@ class ImageBatch:
         if self.channels_first and images:
             pixels = np.moveaxis(pixels, -1, -3)
         pixels = pixels if self.is_batch else pixels[0]
+        if self.is_pillow:
+            return sys.modules["PIL.Image"].fromarray(pixels)
         if not _is_tensor(self.source):
             is_float = np.issubdtype(self.source.dtype, np.floating)
             return (pixels / 255.0).astype(self.source.dtype) if is_float else pixels
@@ -73,8 +77,12 @@ def image_batch(argument: Any) -> ImageBatch:
         InputError: Another type, shape or range, or the file is not an image.
     """
     if isinstance(argument, str | Path):
-        argument = read_image(Path(argument))
-    is_tensor = _is_tensor(argument)
+        argument = _file(argument)
+    if isinstance(argument, list | tuple):
+        argument = _stacked(argument)
+    is_tensor, is_pillow = _is_tensor(argument), _is_pillow(argument)
+    if is_pillow:
+        _check_mode(argument)
     source = argument if is_tensor else np.asarray(argument)
     pixels = _array(source) if is_tensor else source
     if pixels.ndim not in {3, 4}:
@@ -83,7 +91,48 @@ def image_batch(argument: Any) -> ImageBatch:
     ordered = np.moveaxis(pixels, -3, -1) if channels_first else pixels
     is_batch = ordered.ndim == 4
     images = tuple(_bytes(image) for image in (ordered if is_batch else ordered[None]))
-    return ImageBatch(images, is_batch, channels_first, source)
+    return ImageBatch(images, is_batch, channels_first, source, is_pillow)
+
+
+def mask_of(argument: Any) -> NDArray[np.bool_]:
+    """Return where a mask, an array or a tensor, is true or above 0.
+
+    Raises:
+        InputError: It holds anything but numbers.
+    """
+    mask = _array(argument) if _is_tensor(argument) else np.asarray(argument)
+    if mask.dtype.kind not in "buif":
+        got = Description(f"{mask.shape} {mask.dtype}")
+        raise InputError("not a mask", expected="(H, W), true or above 0 inside", got=got)
+    return np.asarray(mask > 0)
+
+
+def _file(path: str | Path) -> Image:
+    if not str(path):
+        raise InputError("not an image", expected="the path of a file", got=path)
+    return read_image(Path(path))
+
+
+def _stacked(images: Sequence[Any]) -> Any:
+    """Return the images of a list as one tensor or array."""
+    for image in filter(_is_pillow, images):
+        _check_mode(image)
+    try:
+        if images and all(map(_is_tensor, images)):
+            return _torch().stack(list(images))
+        return np.asarray(images)
+    except (RuntimeError, TypeError, ValueError):
+        raise InputError("a list is no batch", expected="images of one kind and size") from None
+
+
+def _check_mode(image: Any) -> None:
+    """Refuse an image of Pillow that is not RGB: its numbers are places in a palette, or of other colours."""
+    if image.mode == "RGB":
+        return
+    remedy = 'image.convert("RGB")'
+    if image.mode.startswith(("I", "F")):
+        remedy = "np.stack([a] * 3, -1) of its values a, as floats from 0 to 1"
+    raise InputError("an image of Pillow is not RGB", expected=remedy, got=Description(f"mode {image.mode}"))
 
 
 def _no_image(pixels: NDArray[Any]) -> InputError:
@@ -105,6 +154,12 @@ def _is_tensor(value: object) -> bool:
     """Whether it is a torch tensor; torch is not imported: who has a tensor has done so."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor)
+
+
+def _is_pillow(value: object) -> bool:
+    """Whether it is an image of Pillow, which is not imported either."""
+    pillow = sys.modules.get("PIL.Image")
+    return pillow is not None and isinstance(value, pillow.Image)
 
 
 def _torch() -> Any:

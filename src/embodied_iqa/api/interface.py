@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from embodied_iqa.api.image_batch import image_batch
-from embodied_iqa.base.errors import UsageError
+from embodied_iqa.api.image_batch import image_batch, mask_of
+from embodied_iqa.base.errors import Description, UsageError
 from embodied_iqa.base.lazy import load
 from embodied_iqa.data.analysis.loading import load_attributes, load_grid, runs_of_table
 from embodied_iqa.data.analysis.study import Study, study
@@ -35,7 +35,6 @@ from embodied_iqa.imaging.distortions import (
     region,
 )
 from embodied_iqa.imaging.distortions.image import checked
-from embodied_iqa.imaging.distortions.region import Mask
 from embodied_iqa.imaging.distortions.stream import VIEW_OF_FILES, stamp_of_pixels
 from embodied_iqa.imaging.images.frame import Frame, parse_view
 from embodied_iqa.models.scoring.cognition import CognitionScore, score_cognition
@@ -78,10 +77,11 @@ def distort(
         frozen: The same noise for every stamp.
 
     Returns:
-        The same shape and type; an array ``(H, W, 3)`` uint8 for a file.
+        The same shape and type, of Pillow an image; an array ``(H, W, 3)`` uint8 for a file.
 
     Raises:
         UsageError: An unknown distortion or level.
+            A seed or stamp that is no integer.
         InputError: Another type, shape, range or size.
     """
     distorter = FrameDistorter(parse_distortion(distortion, seed=seed, frozen=frozen))
@@ -93,7 +93,7 @@ def distort(
 
 
 def distort_region(
-    image: Any, id_or_name: str, mask: Mask, *, inside: int, outside: int, rng: np.random.Generator
+    image: Any, id_or_name: str, mask: Any, *, inside: int, outside: int, rng: np.random.Generator
 ) -> Any:
     """Return a copy of an image, or of each of a batch, with one level in a region and another elsewhere.
 
@@ -103,7 +103,7 @@ def distort_region(
     Args:
         image: As for `distort`.
         id_or_name: Number or name of the distortion: ``"02"``, ``"lens-blur"``, ``"miqd:fog"``.
-        mask: ``(H, W)``, true or above 0 inside the region; one for all images of a batch.
+        mask: ``(H, W)`` array or tensor, true or above 0 inside the region; one for all images of a batch.
         inside: Level from 1 (mild) to 5 (severe), or 0 for undistorted.
         outside: Likewise.
         rng: Source of all random parts; the images of a batch draw from it one after the other.
@@ -112,13 +112,16 @@ def distort_region(
         As `distort`.
 
     Raises:
-        UsageError: Unknown distortion or level.
+        UsageError: Unknown distortion or level, or another generator.
         InputError: Another type, shape, range or size, or the mask has another size.
     """
-    batch = image_batch(image)
+    if not isinstance(rng, np.random.Generator):
+        got = Description(type(rng).__name__)
+        raise UsageError("rng is no generator", expected="np.random.default_rng(7)", got=got)
+    batch, inner = image_batch(image), mask_of(mask)
     levels = {"inside": inside, "outside": outside}
     return batch.like(
-        [region.distort_region(one, id_or_name, mask, **levels, rng=rng) for one in batch.images]
+        [region.distort_region(one, id_or_name, inner, **levels, rng=rng) for one in batch.images]
     )
 
 

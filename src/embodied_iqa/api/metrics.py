@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from embodied_iqa.api.image_batch import Image, ImageBatch, image_batch
-from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.errors import Description, InputError, UsageError
 from embodied_iqa.quality.metrics.catalogue import close_metric, known_metrics, metric_by_name
 from embodied_iqa.quality.metrics.learned.trained import TrainedMetric
 from embodied_iqa.quality.metrics.metric import Metric, MetricContext, MetricInfo, Needs
@@ -91,7 +91,7 @@ def metric(name: str) -> ImageMetric:
     Raises:
         UserError: An unknown metric, or it cannot be loaded.
     """
-    return ImageMetric(metric_by_name(name))
+    return ImageMetric(metric_by_name(_named(name)))
 
 
 def list_metrics(needs: Needs | str | None = None) -> list[str]:
@@ -124,10 +124,17 @@ def measure(distorted: Any, reference: Any = None, metric: str | Metric = "ssim"
     """
     if isinstance(metric, ImageMetric):
         return metric(distorted, reference)
-    if not isinstance(metric, str):
+    if isinstance(metric, Metric):
         return ImageMetric(metric)(distorted, reference)
-    with ImageMetric(metric_by_name(metric)) as named:
+    with ImageMetric(metric_by_name(_named(metric))) as named:
         return named(distorted, reference)
+
+
+def _named(name: object) -> str:
+    if not isinstance(name, str):
+        expected = "the name of a metric, such as 'ssim'"
+        raise UsageError("not a metric", expected=expected, got=Description(type(name).__name__))
+    return name
 
 
 def _references(batch: ImageBatch, reference: Any, info: MetricInfo) -> tuple[Image | None, ...]:

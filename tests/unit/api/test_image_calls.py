@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import cv2
 import numpy as np
 import pytest
+from PIL import Image as Pillow
 
 import embodied_iqa
 from embodied_iqa import InputError, UsageError
@@ -117,12 +120,87 @@ def test_a_region_is_distorted_in_the_types_of_other_images() -> None:
         (DISTORTED[0].astype(np.uint16), "16 bits a: a / 65535; got"),
         (np.concatenate([DISTORTED, DISTORTED[..., :1]], -1), r"RGBA a: a\[\.\.\., :3\]; got"),
         ("no-such.png", "no-such.png"),
+        ("", "not an image; expected the path of a file; got ''"),
         (None, "not an image"),
     ],
 )
 def test_what_is_no_image_is_named(image: object, message: str) -> None:
     with pytest.raises(InputError, match=message):
         embodied_iqa.metric("piqe")(image)
+
+
+def test_an_image_of_pillow_is_answered_with_one() -> None:
+    image = Pillow.fromarray(DISTORTED[0])
+    found = embodied_iqa.distort(image, "white-noise:3", seed=5)
+    assert (type(found), found.mode) == (Pillow.Image, "RGB")
+    assert np.array_equal(found, embodied_iqa.distort(DISTORTED[0], "white-noise:3", seed=5))
+    for mode in ("P", "L", "RGBA", "CMYK", "HSV"):
+        with pytest.raises(InputError, match=rf'not RGB; expected image.convert\("RGB"\); got mode {mode}'):
+            embodied_iqa.distort(image.convert(mode), "white-noise:3")
+    with pytest.raises(InputError, match=r"expected np.stack\(.*; got mode F"):
+        embodied_iqa.distort([image.convert("F")], "white-noise:3")
+    assert embodied_iqa.metric("psnr")([image] * 2, [REFERENCES[0]] * 2).tolist() == [EXPECTED[0]] * 2
+
+
+def test_lists_of_tensors_and_masks_as_tensors_are_taken() -> None:
+    torch = pytest.importorskip("torch")
+    images, references = (
+        [torch.from_numpy(np.moveaxis(one, -1, 0).copy()) for one in batch]
+        for batch in (DISTORTED, REFERENCES)
+    )
+    found = embodied_iqa.metric("psnr")(images, references)
+    assert isinstance(found, torch.Tensor)
+    assert found.tolist() == pytest.approx(EXPECTED, rel=1e-6)
+    for unlike in ([images[0], images[1][:, :20]], [DISTORTED[0], DISTORTED[1, :20]]):
+        with pytest.raises(InputError, match="a list is no batch; expected images of one kind and size"):
+            embodied_iqa.metric("piqe")(unlike)
+
+    def mixed(mask: object) -> np.ndarray:
+        rng = np.random.default_rng(3)
+        return np.asarray(embodied_iqa.distort_region(DISTORTED[0], "12", mask, inside=4, outside=0, rng=rng))
+
+    mask = np.zeros((40, 48), np.float32)
+    mask[:20], mask[20:] = 1.0, -1.0
+    assert np.array_equal(mixed(torch.from_numpy(mask)), mixed(mask > 0))
+    with pytest.raises(InputError, match=r"not a mask; expected \(H, W\), true or above 0 inside; got \(\)"):
+        mixed(None)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: embodied_iqa.metric(None), "not a metric; expected the name of .*; got NoneType"),
+        (lambda: embodied_iqa.measure(DISTORTED, REFERENCES, ["ssim", "psnr"]), "not a metric; .*; got list"),
+        (lambda: embodied_iqa.distort(DISTORTED, 12), "a number or name, a colon and a level; .*; got 12"),
+        (lambda: embodied_iqa.distortion(12), "a number or name; expected such as '02'; got 12"),
+        (lambda: noisy(seed="a"), "seed out of range; expected a whole number, .*; got 'a'"),
+        (lambda: noisy(seed=1.5), r"seed out of range; .*; got 1\.5"),
+        (lambda: noisy(seed=True), "seed out of range; .*; got True"),
+        (lambda: noisy(view=None), "not a view; expected the name of a camera; got NoneType"),
+        (lambda: noisy(stamp_ns=1.0), r"not a stamp; expected a whole number of nanoseconds; got 1\.0"),
+        (lambda: regional(inside=6), "unknown distortion level; got 6; available: 0, 1, 2, 3, 4, 5"),
+        (lambda: regional(inside=2.0), "unknown distortion level"),
+        (lambda: regional(rng=None), "rng is no generator; .*; got NoneType"),
+    ],
+)
+def test_another_type_of_argument_is_named(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        call()
+
+
+def noisy(**changed: Any) -> Any:
+    return embodied_iqa.distort(DISTORTED[0], "12:3", **changed)
+
+
+def regional(**changed: Any) -> Any:
+    mask = np.ones((40, 48), np.bool_)
+    words = {"inside": 1, "outside": 0, "rng": np.random.default_rng(3), **changed}
+    return embodied_iqa.distort_region(DISTORTED[0], "12", mask, **words)
+
+
+def test_integers_of_numpy_make_the_same_noise() -> None:
+    plain = noisy(seed=3, stamp_ns=5)
+    assert np.array_equal(noisy(seed=np.int64(3), stamp_ns=np.int64(5)), plain)
 
 
 def test_references_that_do_not_fit_are_named() -> None:

@@ -67,6 +67,8 @@ def entry(id_or_name: str) -> Entry:
         UsageError: The distortion is unknown; the message lists those that exist.
         InputError: The user's module fails, or the name is not an `Entry` with five levels.
     """
+    if not isinstance(id_or_name, str):
+        raise UsageError("a distortion is a number or name", expected="such as '02'", got=id_or_name)
     if id_or_name.startswith(PREFIX):
         return _own(id_or_name)
     word = id_or_name.strip().lower().replace("_", "-").replace(" ", "-")
@@ -134,7 +136,7 @@ def parse_distortion(word: str, *, seed: int = 0, frozen: bool = False, schedule
     Raises:
         UsageError: The word has another form, or the distortion, level or schedule is unknown.
     """
-    name, colon, level = word.strip().rpartition(":")
+    name, colon, level = word.strip().rpartition(":") if isinstance(word, str) else ("", "", "")
     if not colon or not level.isdecimal():
         raise UsageError(
             "a distortion is a number or name, a colon and a level", expected="such as 02:3", got=word

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.imaging.distortions.catalogue import distort, entry
 from embodied_iqa.imaging.distortions.image import FloatImage, Image, checked
-from embodied_iqa.imaging.distortions.spec import LEVELS
+from embodied_iqa.imaging.distortions.spec import LEVELS, is_whole
 from embodied_iqa.imaging.images.codecs import decode_file
 
 _INSIDE = 128
@@ -126,6 +126,8 @@ def distort_region(
 
 def _at_level(image: Image, id_or_name: str, level: int, rng: Generator) -> Image:
     """Return a distorted copy, or a plain one at level 0."""
+    if not is_whole(level) or level not in {0, *LEVELS}:
+        raise UsageError("unknown distortion level", got=level, available=(0, *LEVELS))
     if level == 0:
         entry(id_or_name)  # refuses an unknown one
         return image.copy()

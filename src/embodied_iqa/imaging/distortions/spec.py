@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.imaging.distortions.time_course import canonical_schedule, parse_time_course
 
 LEVELS = (1, 2, 3, 4, 5)
+
+
+def is_whole(value: object) -> bool:
+    """Return whether it is an integer: another number gives other noise, and 1.0 other noise than 1."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +40,8 @@ class DistortionSpec:
     def __post_init__(self) -> None:
         if self.level not in LEVELS:
             raise UsageError("unknown distortion level", got=self.level, available=LEVELS)
-        if not 0 <= self.seed < 2**63:
-            raise UsageError("seed out of range", expected="0 to 2**63 - 1", got=self.seed)
+        if not (is_whole(self.seed) and 0 <= self.seed < 2**63):
+            raise UsageError("seed out of range", expected="a whole number, 0 to 2**63 - 1", got=self.seed)
         object.__setattr__(self, "schedule", canonical_schedule(self.schedule))
 
     def check_view(self, views: Sequence[str]) -> None:

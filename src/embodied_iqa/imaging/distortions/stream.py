@@ -9,9 +9,10 @@ from typing import Final
 import numpy as np
 from numpy.random import PCG64, Generator, SeedSequence
 
+from embodied_iqa.base.errors import Description, UsageError
 from embodied_iqa.imaging.distortions.catalogue import distort, entry
 from embodied_iqa.imaging.distortions.image import Image
-from embodied_iqa.imaging.distortions.spec import DistortionSpec
+from embodied_iqa.imaging.distortions.spec import DistortionSpec, is_whole
 
 VIEW_OF_FILES: Final = "top"
 """Of an image that no camera of a robot took."""
@@ -26,7 +27,14 @@ def frame_generator(spec: DistortionSpec, view: str, stamp_ns: int) -> Generator
     The key is hashed with BLAKE2b, so that it is the same in every process and on every machine. Distortions
     whose draws set the look of the whole image (a direction) ignore the view: all cameras share them. A
     frozen specification ignores the stamp: every frame gets the same pattern.
+
+    Raises:
+        UsageError: The stamp is no integer, or the view no text.
     """
+    if not is_whole(stamp_ns):
+        raise UsageError("not a stamp", expected="a whole number of nanoseconds", got=stamp_ns)
+    if not isinstance(view, str):
+        raise UsageError("not a view", expected="the name of a camera", got=Description(type(view).__name__))
     distortion = entry(spec.id)
     place = _EVERY_VIEW if distortion.coherent else str(view)
     time_ns = _FROZEN_STAMP_NS if spec.frozen else stamp_ns
@@ -94,6 +102,7 @@ class FrameDistorter:
 
         Raises:
             InputError: The image has another type, shape or size.
+            UsageError: The stamp is no integer, or the view no text.
         """
         level = self.level_at(stamp_ns, view)
         if self._spec is None or level == 0:
