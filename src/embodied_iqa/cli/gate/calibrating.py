@@ -151,6 +151,8 @@ def _frames(arguments: argparse.Namespace, lost: list[UnreadableImage] | None) -
     stored = CameraFrames(arguments.source, views, _topics(arguments))
     if lost is not None:
         print_note(stored.note)
+        refused = stored.refused()
+        print_note(refused and f"{refused}; a calibration on them lets their like pass")
     for frame in track(stored, arguments.source.name):
         yield frame.view, frame.name, frame.rgb, frame.coding
     if lost is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable
 from typing import Final
@@ -57,8 +58,14 @@ def check_stamp(stamp_ns: int, last_ns: int, now_ns: int, ahead_s: float = AHEAD
         )
 
 
+_MOST_KINDS: Final = 20
+"""Of the words of one camera that are reported when they are new: a sender may choose them."""
+
+
 class RefusalCounts:
     """Counts what is wrong with the images of a camera; reports the first, the tenth and so on of a reason.
+
+    A reason in other words, apart from numbers, is reported, too: images of depth after damaged ones.
 
     Args:
         view: The camera's view.
@@ -70,12 +77,17 @@ class RefusalCounts:
         self._view, self._report = view, report
         self._lock = threading.Lock()
         self._counts = dict.fromkeys(reasons, 0)
+        self._kinds: set[tuple[str, str]] = set()
 
     def add(self, reason: str, words: object) -> None:
-        """Count a reason; report it in words where its count is a power of ten."""
+        """Count a reason; report it in words where its count is a power of ten, or the words are new."""
+        kind = reason, re.sub(r"\d+", "0", str(words))
         with self._lock:
             count = self._counts[reason] = self._counts.get(reason, 0) + 1
-        if str(count).rstrip("0") == "1":
+            is_new = kind not in self._kinds and len(self._kinds) < _MOST_KINDS
+            if is_new:
+                self._kinds.add(kind)
+        if is_new or str(count).rstrip("0") == "1":
             times = f" ({count} times)" if count > 1 else ""
             self._report(f"{self._view}: {reason}: {words}{times}")
 

@@ -77,7 +77,9 @@ class HoldLog:
             self._ended(f"{self._view}: the hold ends after {took_s:.2f} s")
         elif pause and self._is_due(now_ns):
             self._said_ns = now_ns
-            self._ended(f"{self._view}: a hold of {took_s:.2f} s ends, without an image{self._others()}")
+            self._ended(
+                f"{self._view}: a hold of {took_s:.2f} s ends, in which no image was judged{self._others()}"
+            )
         else:
             self._left_out += 1
         self._since_ns, self._is_said = None, False

@@ -278,6 +278,17 @@ def test_a_silent_topic_is_a_dead_camera() -> None:
     assert bench.camera.read_rgbd(0.0) is None
 
 
+def test_another_kind_of_damage_is_said_and_another_number_is_not() -> None:
+    bench = Bench()
+    for number, cdr in enumerate((image()[:-1], image()[:-2], depth(NOW_NS, 5), depth(NOW_NS, 5)), 1):
+        assert bench.shown(cdr) is None
+        assert bench.wrong() == {"damaged": number}
+    first, other = bench.said
+    assert first.startswith("top: damaged: ")
+    assert "16UC1" in other
+    assert other.endswith(" (3 times)")
+
+
 def test_what_was_refused_before_the_last_image_is_not_why_none_comes() -> None:
     bench = Bench()
     bench.clock.advance(3.0)

@@ -66,7 +66,7 @@ def test_a_pause_without_an_image_is_a_hold_where_time_goes_on(*, stops_time: bo
     camera = Camera(stops_time=stops_time)
     camera.show(*[""] * 8)
     camera.show("", period_ms=2000)
-    ended = [] if stops_time else [("info", "top: a hold of 2.00 s ends, without an image")]
+    ended = [] if stops_time else [("info", "top: a hold of 2.00 s ends, in which no image was judged")]
     assert camera.lines == ended
 
 

@@ -80,7 +80,7 @@ def test_images_that_never_came_are_a_hold() -> None:
     log = Log()
     log.run(*[Verdict.PASS] * 3)
     log.judged(1046.0, Verdict.PASS)
-    assert log.lines == [("info", "top: a hold of 0.98 s ends, without an image")]
+    assert log.lines == [("info", "top: a hold of 0.98 s ends, in which no image was judged")]
     log.judged(1500.0, Verdict.PASS)
     assert len(log.lines) == 1, "a pause that a lease may outlast"
     log.judged(3000.0, Verdict.REJECT)

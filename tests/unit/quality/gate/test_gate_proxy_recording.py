@@ -19,7 +19,7 @@ from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
 from embodied_iqa.quality.gate.proxy.gated_policy import GatedPolicy, ProxyOptions
 from embodied_iqa.quality.gate.proxy.hold_answers import HeldError
 from embodied_iqa.quality.gate.proxy.observed_images import ProxyCamera
-from embodied_iqa.quality.gate.proxy.recording import VERDICT_TOPIC, ProxyRecorder
+from embodied_iqa.quality.gate.proxy.recording import VERDICT_TOPIC, ProxyRecorder, refused_images
 from embodied_iqa.quality.gate.statistics_judge import StatisticsJudge
 from embodied_iqa.quality.gate.stored_frames import CameraFrames
 from gated_policies import KEY, WRIST, calibrations, covered, observation, rules, scene_image
@@ -82,7 +82,7 @@ def test_a_recording_calibrates_and_is_checked(tmp_path: Path, capsys: pytest.Ca
     recorded.recorder.close()
     mine = str(tmp_path / "mine.yaml")
     assert main(["gate", "calibrate", str(path), "--out", mine]) == 0
-    capsys.readouterr()
+    assert "did not pass" not in capsys.readouterr().err
     assert main(["gate", "check", str(path), "--calibration", mine]) == 0
     text, hint = capsys.readouterr()
     counts = re.findall(r"(\d+) (?:pass|hold|reject)", text.splitlines()[-1])
@@ -91,6 +91,28 @@ def test_a_recording_calibrates_and_is_checked(tmp_path: Path, capsys: pytest.Ca
     fit = ["gate", "fit", str(path), "--view", "top", "--vla", "panel-vla-query", "--judge", "metric:piqe"]
     assert main([*fit, "--task", "pick the red cube", "--out", f"{tmp_path}/fit.yaml"]) == 2
     assert "a recording of `gate proxy` has neither" in capsys.readouterr().err, "before scenes are counted"
+
+
+def test_a_calibration_on_images_that_did_not_pass_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recorded = Recorded(path := tmp_path / "proxy.mcap")
+    for seed in range(60):
+        seen = {**upright(seed), WRIST: scene_image(200 + seed)}
+        if seed < 3:
+            with pytest.raises(HeldError):
+                recorded.gated.respond(seen | {KEY: covered(seen[KEY])})
+        else:
+            recorded.gated.respond(seen)
+    recorded.recorder.close()
+    assert main(["gate", "calibrate", str(path), "--out", str(tmp_path / "mine.yaml")]) == 0
+    assert "note: images that did not pass when they were recorded: top 3; " in capsys.readouterr().err
+    with TrialWriter(other := tmp_path / "other.mcap") as writer:
+        writer.add_channel(VERDICT_TOPIC, "std_msgs/msg/String")
+        for data in ("no JSON", "[]", '{"views": {"top": 1}}'):
+            text = recorded.recorder._types.new("std_msgs/msg/String", data=data)
+            writer.write(VERDICT_TOPIC, recorded.recorder._types.serialise(text), 1, 1)
+    assert refused_images(other, {View.TOP}) == {}
 
 
 def test_a_slow_disk_loses_what_does_not_fit_and_delays_no_answer(

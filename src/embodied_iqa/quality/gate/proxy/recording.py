@@ -5,13 +5,18 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Collection
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from embodied_iqa.arm.verdict import Verdict
 from embodied_iqa.base.units import MILLISECOND_NS
+from embodied_iqa.data.recording.errors import RecordingReadError
 from embodied_iqa.data.recording.messages import TypeStore
+from embodied_iqa.data.recording.reader import TrialReader
 from embodied_iqa.data.recording.recording_queue import QueueStatus, RecordingQueue
 from embodied_iqa.data.recording.writer import TrialWriter
 from embodied_iqa.imaging.images.frame import View
@@ -91,6 +96,28 @@ class ProxyRecorder:
             came_ns = self._now_ns() - round(answered.took_ms * MILLISECOND_NS)
             self._newest_ns = max(came_ns, self._newest_ns + 1)
             return self._newest_ns
+
+
+def refused_images(path: Path, views: Collection[View]) -> dict[str, int]:
+    """Return how many images of each camera did not pass when they were recorded; only those with some.
+
+    Args:
+        path: Any recording; one of another program has no verdicts.
+        views: The cameras.
+
+    Raises:
+        InputError: It cannot be read.
+    """
+    refused: Counter[str] = Counter()
+    with TrialReader(path) as reader:
+        found = reader.topics.get(VERDICT_TOPIC)
+        if found is None or found.type_name != _TEXT_TYPE:
+            return {}
+        for message in reader.messages([VERDICT_TOPIC]):
+            with suppress(RecordingReadError, ValueError, LookupError, TypeError):  # of another program
+                report = json.loads(reader.decode(message).data)["views"]
+                refused.update(view for view in views if report[view]["verdict"] != Verdict.PASS.name)
+    return dict(refused)
 
 
 def _topic(view: View) -> str:
