@@ -19,7 +19,7 @@ from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.cell_options import add_cell_options, cell_overrides
 from embodied_iqa.cli.distortion_options import add_distortion_options, schedules_of
 from embodied_iqa.cli.node_options import add_consent, add_node_options, overrides_of, with_consent
-from embodied_iqa.cli.output import next_command, print_json, print_progress
+from embodied_iqa.cli.output import next_command, print_json, print_note, print_progress
 from embodied_iqa.cli.person import END_KEY, end_key, person_at_terminal
 from embodied_iqa.cli.plan_options import seed_number
 from embodied_iqa.cli.results import print_scores
@@ -197,13 +197,13 @@ def check(arguments: argparse.Namespace) -> SessionPlan:
 
 
 def _check_images(camera: CameraParameters) -> None:
-    """Refuse stored images that the camera cannot open."""
+    """Refuse stored images that the camera cannot open, and name those of a folder that it leaves out."""
     path = Path(camera.path)
     if camera.source is CameraSource.FILES:
-        from embodied_iqa.imaging.images.file_camera import files_of_view
+        from embodied_iqa.imaging.images.file_camera import images_of_view
 
-        for view in camera.views:
-            files_of_view(path, view)
+        for note in dict.fromkeys(images_of_view(path, view).note for view in camera.views):
+            print_note(note)
         return
     from embodied_iqa.data.frames.any_frames import is_played_by_messages, open_frames
     from embodied_iqa.data.frames.recording_frames import RecordingFrames

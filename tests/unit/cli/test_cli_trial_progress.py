@@ -6,11 +6,16 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from embodied_iqa.base.errors import EmbodiedIqaError, InputError
 from embodied_iqa.cli import trial
+from embodied_iqa.imaging.images.codecs import write_image
+from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.pages.reports.trial import trial_report
+from embodied_iqa.runs.graph.camera_parameters import CameraParameters
+from embodied_iqa.runs.graph.camera_sources import CameraSource
 from embodied_iqa.runs.graph.session_plan import TaskFolder
 from embodied_iqa.runs.trial.protocol import Stage
 
@@ -105,3 +110,14 @@ def test_the_terminal_shows_the_return_of_a_real_arm(
     trial._show(bars, 0, folders, 0, progress, stages=trial.stages_of(is_real=is_real))  # type: ignore[arg-type]
     assert capsys.readouterr().err == (f"trial: {said}\n" if said else "")
     assert bars.shown == [("runs done", 1, f"pick: {title}")], "with one count"
+
+
+def test_images_of_a_folder_that_are_not_read_are_named_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_image(tmp_path / "a.png", np.zeros((8, 8, 3), np.uint8))
+    (tmp_path / "b.heic").write_bytes(b"")
+    views = (View.TOP, View.WRIST)
+    trial._check_images(CameraParameters(source=CameraSource.FILES, path=str(tmp_path), views=views))
+    said = capsys.readouterr().err
+    assert said == "note: left out: 1 image of a format that is not read: b.heic\n"

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError, UsageError
-from embodied_iqa.imaging.images.codecs import IMAGE_SUFFIXES, image_files, read_image
+from embodied_iqa.imaging.images.codecs import IMAGE_SUFFIXES, FoundImages, find_images, read_image
 from embodied_iqa.imaging.images.frame import Frame, Intrinsics, View
 
 _LISTED = 5
@@ -20,14 +20,14 @@ class EndOfFramesError(InputError):
     """A source of stored frames is at its end; this is not a fault."""
 
 
-def files_of_view(path: Path, view: View) -> list[Path]:
-    """Return the image files of a camera: those of the folder with its name, else those of the folder itself.
+def images_of_view(path: Path, view: View) -> FoundImages:
+    """Return the images of a camera: those of the folder with its name, else those of the folder itself.
 
     Raises:
         InputError: The folder cannot be read or holds none.
     """
     of_view = path / view
-    return image_files(of_view if of_view.is_dir() else path)
+    return find_images(of_view if of_view.is_dir() else path)
 
 
 def intrinsics_of_fov(width_px: int, height_px: int, horizontal_fov_rad: float) -> Intrinsics:

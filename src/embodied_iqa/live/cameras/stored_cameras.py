@@ -12,7 +12,7 @@ from embodied_iqa.data.frames.frames_camera import FramesCamera
 from embodied_iqa.data.frames.recording_frames import RecordingFrames
 from embodied_iqa.data.recording.bag_camera import BagCamera, BagCameraOptions
 from embodied_iqa.imaging.images.codecs import read_image
-from embodied_iqa.imaging.images.file_camera import FileCamera, files_of_view, intrinsics_of_fov
+from embodied_iqa.imaging.images.file_camera import FileCamera, images_of_view, intrinsics_of_fov
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.imaging.images.run_playback import RunPlayback, StoredCamera
 from embodied_iqa.live.cameras.camera_poses import stated_pose
@@ -137,7 +137,7 @@ def file_camera(config: CameraParameters, view: View, clock_ns: Callable[[], int
         UsageError: No path is given, or the pose is invalid.
         InputError: No images found at the path.
     """
-    files = files_of_view(Path(config.needed_path()), view)
+    files = images_of_view(Path(config.needed_path()), view).files
     height_px, width_px, _ = read_image(files[0]).shape
     return FileCamera(
         files,
