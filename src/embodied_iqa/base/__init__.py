@@ -18,6 +18,7 @@ Rooms, each of which imports only rooms above it and wings on lower floors:
 - `tables`: tables in Parquet files, rows of which are dataclasses
 - `locks`: exclusive locks of files
 - `user_files`: reads the YAML and JSON files that people write, strictly
+- `states`: `replace` for frozen dataclasses that are replaced often
 - `records`: frozen dataclasses to plain data (JSON, YAML) and back, checked
 - `number_range`: ranges of numbers that parameters and options take
 - `config`: parameters: declared once as dataclasses, read from YAML, checked

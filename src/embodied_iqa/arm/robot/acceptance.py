@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -14,6 +13,7 @@ from embodied_iqa.arm.robot.planning import Plan, Planner, Segment, begin_joint_
 from embodied_iqa.arm.robot.receding import plan_receding, why_not_continued, why_not_joints
 from embodied_iqa.arm.robot.state import ControllerState, Planning, Run
 from embodied_iqa.arm.verdict import GateLease, Verdict
+from embodied_iqa.base.states import replace
 
 Accepted = tuple[ControllerState, tuple[GoalReport, ...], Violation | None]
 

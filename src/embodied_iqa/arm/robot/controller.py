@@ -6,7 +6,7 @@ armed again.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,7 @@ from embodied_iqa.arm.robot.planning import Plan, Planner, plan_goal
 from embodied_iqa.arm.robot.state import ControllerState
 from embodied_iqa.base.kinematics import TOOL_2F140_M, CollisionModel, Kinematics, World, tool_along_z
 from embodied_iqa.base.kinematics.models import ArmModel
+from embodied_iqa.base.states import replace
 
 Array = NDArray[np.float64]
 _REGULAR_Q_RAD = np.array([0.0, -1.57, 1.57, -1.57, -1.57, 0.0])

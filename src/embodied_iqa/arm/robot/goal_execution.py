@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 from embodied_iqa.arm.robot.controller_options import ControllerOptions
@@ -12,6 +11,7 @@ from embodied_iqa.arm.robot.receding import gripper_of
 from embodied_iqa.arm.robot.speed_scaling import Progress, brake, brake_time_s, proceed
 from embodied_iqa.arm.robot.state import ControllerState, Run
 from embodied_iqa.arm.verdict import Verdict
+from embodied_iqa.base.states import replace
 
 _STANDSTILL: Final = 0.005
 """The speed slider is at 0; it has whole percents."""

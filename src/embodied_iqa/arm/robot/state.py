@@ -16,7 +16,7 @@ from embodied_iqa.arm.robot.speed_scaling import Progress
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Run:
     """Execution of a goal.
 
@@ -72,7 +72,7 @@ class Planning:
     plan: Plan
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class ControllerState:
     """State of the controller between ticks; start with ``ControllerState()``.
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from embodied_iqa.arm.horizon_options import HorizonOptions
+from embodied_iqa.base.states import replace
 from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.world.protocols import ChunkStatus
@@ -49,7 +50,7 @@ class ArmProgress:
         return cls(report.measured.stamp_ns, report.is_ready, completed, report.is_completed, held, refused)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class DeciderState:
     """State of the decider.
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from embodied_iqa.arm.robot.messages import ArmMode
+from embodied_iqa.base.states import replace
 from embodied_iqa.runs.trial import machine
 from embodied_iqa.runs.trial.outcome import with_fault
 from embodied_iqa.runs.trial.protocol import ArmSeen, Command, Event, Stage, TrialPlan, WorldSeen
@@ -53,7 +53,7 @@ class TrialDriver:
         commands: list[Command] = []
         if self._carries_time(event) or self.state.pending:
             self._heard_s = now_s
-        if self.state.stage is not Stage.JUDGE:
+        if fault != self.state.reported and self.state.stage is not Stage.JUDGE:
             self.state = replace(self.state, reported=fault)
         if event is not None:
             self.state, commands = machine.step(self.state, event)

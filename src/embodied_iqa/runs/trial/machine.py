@@ -8,8 +8,7 @@ arm's do, too, so that a run ends while no image comes.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from embodied_iqa.base.states import replace
 from embodied_iqa.imaging.images.assembler import Source
 from embodied_iqa.runs.trial.attendance import judged_next
 from embodied_iqa.runs.trial.outcome import held_by_gate, outcome_of, overdue_motion, with_fault

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+from embodied_iqa.base.states import replace
 from embodied_iqa.runs.trial.protocol import (
     CheckStart,
     Command,
@@ -17,7 +18,7 @@ from embodied_iqa.runs.trial.protocol import (
 from embodied_iqa.world.protocols import ChunkStatus
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class TrialState:
     """State of a trial.
 
