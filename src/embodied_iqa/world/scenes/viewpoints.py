@@ -36,12 +36,14 @@ class Viewpoint:
 
     Attributes:
         T_base_camera: ``(4, 4)``, its optical frame (x right, y down, z forward; m).
+        T_camera_base: ``(4, 4)``, its inverse.
         covered: Parts of the image that show the robot: from u to u, from v downwards.
         right: ``(2,)``, the direction on the table (base frame, x and y) that is right for the viewer.
         ahead: ``(2,)``, the direction on the table away from the viewer.
     """
 
     T_base_camera: Array
+    T_camera_base: Array
     covered: tuple[tuple[float, float, float], ...]
     right: Array
     ahead: Array
@@ -51,8 +53,7 @@ class Viewpoint:
 
         (u, v) goes from 0 (left, top) to 1 (right, bottom) in the image; points behind the camera are NaN.
         """
-        T_camera_base = invert(self.T_base_camera)
-        x, y, z = T_camera_base[:3, :3] @ points_m.T + T_camera_base[:3, 3:]
+        x, y, z = self.T_camera_base[:3, :3] @ points_m.T + self.T_camera_base[:3, 3:]
         z = np.where(z > 0.0, z, np.nan)
         half_height = np.tan(VERTICAL_FOV_RAD / 2)
         return np.stack([x / z / half_height / _ASPECT, y / z / half_height], axis=1) / 2 + 0.5
@@ -74,7 +75,8 @@ def viewpoint_of(view: View) -> Viewpoint:
     T_base_camera = T_base_parent @ T_parent_camera
     right = T_base_camera[:2, 0] / np.linalg.norm(T_base_camera[:2, 0])
     covered = _GRIPPER if view == View.WRIST else ()
-    return Viewpoint(T_base_camera, covered, right, np.array([-right[1], right[0]]))
+    ahead = np.array([-right[1], right[0]])
+    return Viewpoint(T_base_camera, invert(T_base_camera), covered, right, ahead)
 
 
 def look_at(position: Sequence[float], target: Sequence[float], up: Sequence[float]) -> Array:

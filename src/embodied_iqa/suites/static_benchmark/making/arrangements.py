@@ -57,9 +57,10 @@ def scattered(rng: np.random.Generator, scene: Scene, view: View) -> Scene:
     for item in scene.objects:
         for _ in range(_TRIES):
             place = float(rng.uniform(*OBJECTS_X_M)), float(rng.uniform(*OBJECTS_Y_M))
+            if not has_room(item.thing, place, standing):
+                continue
             middle_m = np.array([[*place, item.shape.height_m / 2]])
-            shown = viewpoint.shows(*viewpoint.project(middle_m)[0].tolist())
-            if shown and has_room(item.thing, place, standing):
+            if viewpoint.shows(*viewpoint.project(middle_m)[0].tolist()):
                 standing.append((item.thing, place))
                 break
         else:
