@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from embodied_iqa.arm.emulator.controller import Controller
 from embodied_iqa.arm.emulator.registers import REGISTERS
 from embodied_iqa.arm.emulator.rtde_types import RtdeType, Value
-from embodied_iqa.base.kinematics import transform_to_pose
+from embodied_iqa.base.kinematics import Kinematics, transform_to_pose
 from embodied_iqa.base.units import SECOND_NS
 
 Read = Callable[[Controller], Value]
@@ -56,7 +57,18 @@ def _numbers(values: NDArray[np.float64]) -> tuple[float, ...]:
 
 
 def _pose(controller: Controller, q_rad: NDArray[np.float64]) -> Value:
-    return _numbers(transform_to_pose(controller.machine.kinematics.forward(q_rad)))
+    return _pose_at(controller.machine.kinematics, q_rad.tobytes())
+
+
+@lru_cache(maxsize=4)
+def _pose_at(kinematics: Kinematics, q_rad: bytes) -> Value:
+    """Return the pose of the tool: most ticks find an arm where it was, or where it should be."""
+    return _pose_of(kinematics.forward(np.frombuffer(q_rad).copy()).tobytes())
+
+
+@lru_cache(maxsize=4)
+def _pose_of(T: bytes) -> Value:
+    return _numbers(transform_to_pose(np.frombuffer(T).reshape(4, 4)))
 
 
 def _twist(controller: Controller, q_rad: NDArray[np.float64], qd_radps: NDArray[np.float64]) -> Value:
@@ -72,7 +84,7 @@ def _motion() -> dict[str, Output]:
         "target_qd": lambda now: _numbers(now.machine.reference.qd_radps),
         "actual_TCP_pose": lambda now: _pose(now, now.plant.q_rad),
         "target_TCP_pose": lambda now: _pose(now, now.machine.reference.q_rad),
-        "tcp_offset": lambda now: _numbers(transform_to_pose(now.machine.kinematics.T_flange_tool)),
+        "tcp_offset": lambda now: _pose_of(now.machine.kinematics.T_flange_tool.tobytes()),
         "actual_TCP_speed": lambda now: _twist(now, now.plant.q_rad, now.plant.qd_radps),
         "target_TCP_speed": lambda now: _twist(
             now, now.machine.reference.q_rad, now.machine.reference.qd_radps
