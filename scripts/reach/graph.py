@@ -104,7 +104,7 @@ class Graph:
 
     def _read_texts(self, module: _Module, nodes: Iterable[ast.AST], texts: Mapping[int, str]) -> None:
         """Read what texts name; those of a table by their key."""
-        below = {match[1] for text in texts.values() for match in _BELOW.finditer(text)}
+        below = {match[1] for text in texts.values() if UNKNOWN in text for match in _BELOW.finditer(text)}
         in_tables: set[int] = set()
         of_tables: set[str] = set()
         for key, value in (entry for node in nodes if isinstance(node, ast.Dict) for entry in _entries(node)):
@@ -133,12 +133,13 @@ class Graph:
         return True
 
     def _named(self, text: str, module: _Module) -> Iterator[str]:
-        for match in _PATH.finditer(text):
-            yield from (found for found in self._resolve(match[0]) if found != PACKAGE)
-        for package, names in _FROM.findall(text):
-            for name in names.split(","):
-                yield from (n for n in self._resolve(f"{package}.{name.strip()}") if n != PACKAGE)
-        for file in _FILE.findall(text):
+        if PACKAGE in text:
+            for match in _PATH.finditer(text):
+                yield from (found for found in self._resolve(match[0]) if found != PACKAGE)
+            for package, names in _FROM.findall(text):
+                for name in names.split(","):
+                    yield from (n for n in self._resolve(f"{package}.{name.strip()}") if n != PACKAGE)
+        for file in _FILE.findall(text) if ".py" in text else ():
             yield from self._files.get(file, ())
             beside = self._names.get(str(PurePosixPath(module.path).with_name(file)))
             yield from [beside] if beside else []

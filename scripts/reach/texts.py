@@ -9,6 +9,8 @@ __all__ = ["UNKNOWN", "constants_of", "texts_of", "value_of", "without_types"]
 
 UNKNOWN = "\0"
 """Stands in a text for what is only known when the program runs."""
+_OF_TEXT = (ast.Constant, ast.JoinedStr, ast.BinOp)
+"""Nodes that may be a text: one in five."""
 
 
 def without_types(tree: ast.AST) -> Iterator[ast.AST]:
@@ -73,7 +75,7 @@ def texts_of(nodes: Sequence[ast.AST], known: Mapping[str, str]) -> Iterator[tup
     """
     inside = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
     for node in nodes:
-        text = value_of(node, known)
+        text = value_of(node, known) if isinstance(node, _OF_TEXT) else None
         if text is None:
             continue
         if id(node) not in inside:
