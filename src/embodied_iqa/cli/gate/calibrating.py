@@ -151,12 +151,23 @@ def _frames(arguments: argparse.Namespace, lost: list[UnreadableImage] | None) -
     stored = CameraFrames(arguments.source, views, _topics(arguments))
     if lost is not None:
         print_note(stored.note)
-        refused = stored.refused()
-        print_note(refused and f"{refused}; a calibration on them lets their like pass")
+        print_note(_refused(stored))
     for frame in track(stored, arguments.source.name):
         yield frame.view, frame.name, frame.rgb, frame.coding
     if lost is not None:
         lost += stored.unreadable
+
+
+def _refused(stored: CameraFrames) -> str:
+    """Return how many images did not pass when `gate proxy` recorded them, in words; empty for none."""
+    if stored.recording is None:
+        return ""
+    from embodied_iqa.quality.gate.proxy.recording import refused_images
+
+    found = refused_images(stored.recording, stored.views)
+    named = ", ".join(f"{view} {count}" for view, count in sorted(found.items()))
+    what = f"images that did not pass when they were recorded: {named}"
+    return f"{what}; a calibration on them lets their like pass" if named else ""
 
 
 def _provenance(arguments: argparse.Namespace) -> str:

@@ -85,18 +85,19 @@ class CameraFrames:
 
         return isinstance(self._frames, RecordingFrames) and self._frames.is_real
 
-    def refused(self) -> str:
-        """Return how many images did not pass when `gate proxy` recorded them, in words; empty for none."""
-        if isinstance(self._frames, FolderFrames):
-            return ""
-        from embodied_iqa.data.frames.recording_frames import RecordingFrames  # noqa: PLC0415 - the extra gate
-        from embodied_iqa.quality.gate.proxy.recording import refused_images  # noqa: PLC0415 - the extra gate
+    @property
+    def views(self) -> frozenset[View]:
+        """The cameras."""
+        return frozenset(self._cameras.values())
 
-        if not isinstance(self._frames, RecordingFrames):
-            return ""
-        found = refused_images(self._frames.path, set(self._cameras.values()))
-        named = ", ".join(f"{view} {count}" for view, count in found.items())
-        return f"images that did not pass when they were recorded: {named}" if named else ""
+    @property
+    def recording(self) -> Path | None:
+        """The recording; None for another source."""
+        if isinstance(self._frames, FolderFrames):
+            return None
+        from embodied_iqa.data.frames.recording_frames import RecordingFrames  # noqa: PLC0415 - the extra gate
+
+        return self._frames.path if isinstance(self._frames, RecordingFrames) else None
 
     def __len__(self) -> int:
         return self._frames.count(tuple(self._cameras))

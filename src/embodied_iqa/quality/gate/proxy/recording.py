@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from embodied_iqa.arm.verdict import Verdict
+from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.units import MILLISECOND_NS
-from embodied_iqa.data.recording.errors import RecordingReadError
+from embodied_iqa.base.user_files.json_files import parse_json
 from embodied_iqa.data.recording.messages import TypeStore
 from embodied_iqa.data.recording.reader import TrialReader
 from embodied_iqa.data.recording.recording_queue import QueueStatus, RecordingQueue
@@ -114,8 +115,8 @@ def refused_images(path: Path, views: Collection[View]) -> dict[str, int]:
         if found is None or found.type_name != _TEXT_TYPE:
             return {}
         for message in reader.messages([VERDICT_TOPIC]):
-            with suppress(RecordingReadError, ValueError, LookupError, TypeError):  # of another program
-                report = json.loads(reader.decode(message).data)["views"]
+            with suppress(InputError, LookupError, TypeError):  # of another program
+                report = parse_json(reader.decode(message).data, VERDICT_TOPIC)["views"]
                 refused.update(view for view in views if report[view]["verdict"] != Verdict.PASS.name)
     return dict(refused)
 
