@@ -131,7 +131,8 @@ class LeaseFollower(Node):
 def main() -> None:
     # The handlers of ROS end the context at a signal: the last stop could not be published.
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for number in (signal.SIGINT, signal.SIGTERM):  # a script that starts it with & has SIGINT ignored
+        signal.signal(number, signal.default_int_handler)
     node = LeaseFollower()
     try:
         rclpy.spin(node)

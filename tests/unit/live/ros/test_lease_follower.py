@@ -89,12 +89,18 @@ def test_a_signal_ends_it_with_a_stop(
     now, sent = clocks_and_words(monkeypatch)
     handled: list[object] = []
     monkeypatch.setattr("rclpy.init", lambda **options: handled.append(options["signal_handler_options"]))
-    monkeypatch.setattr("rclpy.spin", lambda _node: os.kill(os.getpid(), number))
+
+    def spin(_node: object) -> None:
+        os.kill(os.getpid(), number)
+        pytest.fail("it goes on")
+
+    monkeypatch.setattr("rclpy.spin", spin)
     monkeypatch.setattr("rclpy.try_shutdown", lambda: None)
-    before = signal.getsignal(signal.SIGTERM)
-    try:
+    before = {one: signal.signal(one, signal.SIG_IGN) for one in (signal.SIGINT, signal.SIGTERM)}
+    try:  # ignored, as SIGINT is of what a script starts in the background
         example.main()
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for one, handler in before.items():
+            signal.signal(one, handler)
     assert handled == [SignalHandlerOptions.NO], "those of ROS end the context, and nothing can be published"
     assert sent == [TwistStamped(header=header_of(now.ros_ns, ""))]
