@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from openpi_client import msgpack_numpy
 
-from embodied_iqa.models.subjects.wire.deadline import Deadline
+from embodied_iqa.models.subjects.wire.deadline import Deadline, retrying
 from embodied_iqa.models.subjects.wire.errors import (
     ConnectionLostError,
     DeadlineError,
@@ -140,6 +140,21 @@ def test_connecting_to_a_slow_server_ends_in_time(script: Script, looks: int, cl
 def test_connecting_to_nobody_says_so(clock: ManualClock):
     with closed_port() as port:
         assert "connection refused" in fails(client_of(port, clock).connect, DeadlineError, clock)
+
+
+def test_a_deadline_that_passes_in_an_attempt_names_why_the_one_before_was_lost(clock: ManualClock):
+    deadline, attempts = Deadline.after(1.0, "no policy server answers", clock), []
+
+    def ask() -> None:
+        attempts.append(deadline.left_s())
+        if len(attempts) > 1:
+            clock.advance(2.0)
+            deadline.left_s()
+        raise ConnectionLostError("connection refused")
+
+    with pytest.raises(DeadlineError, match=r"^no policy server answers within 1 s: connection refused$"):
+        retrying(ask, deadline, None, threading.Event())
+    assert len(attempts) == 2
 
 
 def test_a_server_that_does_not_take_connections_ends_in_time(clock: ManualClock):

@@ -66,13 +66,16 @@ def retrying(
         first_s: First pause [s]; each further one is twice as long.
 
     Raises:
-        WireError: Of the last attempt, or `DeadlineError`.
+        WireError: Of the last attempt, or `DeadlineError`, with why the attempt before was lost.
     """
-    attempt = 0
+    attempt, lost = 0, ""
     while True:
         try:
             return ask()
+        except DeadlineError as error:
+            raise DeadlineError(f"{error}: {lost}") if lost else error from None
         except ConnectionLostError as error:
+            lost = str(error)
             if attempt == retries:
                 raise
             pause_s = max(first_s * min(2**attempt, _LONGEST), error.retry_after_s)
