@@ -28,7 +28,7 @@ from embodied_iqa.models.subjects.registry import make_vla, make_vlm
 from embodied_iqa.quality.gate.judges import shared_judge
 from embodied_iqa.runs.graph.namespaces import parse_namespace
 from embodied_iqa.runs.graph.recorded_graph import RecordedGraph, graph_of_recording, refuse_unread
-from embodied_iqa.runs.graph.session_results import SubjectScore, score_session
+from embodied_iqa.runs.graph.session_results import ScoredSubjects, SubjectScore, score_session
 from embodied_iqa.runs.offline.rescoring import Rescorer, Subjects
 from embodied_iqa.runs.trial.run_folder import make_run_folder
 from embodied_iqa.world.protocols import Vla, Vlm, closing_subject
@@ -164,7 +164,8 @@ def _rescore(arguments: argparse.Namespace, recorded: RecordedGraph, opened: Exi
     if arguments.out is not None:
         make_run_folder(arguments.out)
         _link(recording_file(arguments.recording), arguments.out / "trial.mcap")
-    _report(arguments, record, (*recorded.remarks, *rescorer.news, *rescorer.failures))
+    others = ScoredSubjects.of([record]).instead_of(ScoredSubjects.of([rescorer.live]))
+    _report(arguments, record, (*recorded.remarks, *others, *rescorer.news, *rescorer.failures))
     return int(rescorer.is_incomplete)
 
 

@@ -87,10 +87,23 @@ class ScoredSubjects:
             {one.subject: one.subject_version for run in runs for one in run.chunks},
         )
 
+    def instead_of(self, before: ScoredSubjects) -> tuple[str, ...]:
+        """Return which are not those of a trial, such as another policy at the same address, in words."""
+        pairs = {"answers": (before.vlm, self.vlm), "decisions": (before.vla, self.vla)}
+        return tuple(
+            f"the {what} are of {_named(new)}, those of the trial were of {_named(old)}"
+            for what, (old, new) in pairs.items()
+            if old and new and dict(old) != dict(new)
+        )
+
     @property
     def by_name(self) -> dict[str, str]:
         """Version of every subject."""
         return {**self.vlm, **self.vla}
+
+
+def _named(subjects: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {version}".rstrip() for name, version in subjects.items())
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ from embodied_iqa.runs.graph.session_plan import (
     check_task,
     check_tasks,
 )
+from embodied_iqa.runs.graph.session_results import ScoredSubjects
 from embodied_iqa.runs.trial.start_patience import StartPatience
 from real_arm import REAL_ARM
 
@@ -295,3 +296,14 @@ def test_a_policy_needs_its_cameras() -> None:
     assert resolve((), {}, policies=[parse_vla("panel-vla-side")]).sim_node.views[-1] == View.SIDE
     with pytest.raises(UsageError, match=r"the side view.*camera_node\.views=\[top,side\].*got .top'"):
         check_subjects(resolve((), policy | {"camera_node.views": ["top"]}))
+
+
+def test_another_policy_than_that_of_the_trial_is_named() -> None:
+    before = ScoredSubjects({"fine": "1"}, {"mine": "1"})
+    assert before.instead_of(before) == ()
+    assert ScoredSubjects({}, {"mine": "1"}).instead_of(before) == (), "no VLM is rescored"
+    now = ScoredSubjects({"fine": "2"}, {"theirs": "7"})
+    assert now.instead_of(before) == (
+        "the answers are of fine 2, those of the trial were of fine 1",
+        "the decisions are of theirs 7, those of the trial were of mine 1",
+    )
