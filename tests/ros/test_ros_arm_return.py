@@ -589,6 +589,7 @@ def watch_in(stage: Stage, take: Callable[[RunTrial.Feedback], object]) -> Trial
     """Return the watch of a trial in a stage, without a node; its feedback is taken."""
     watch = TrialWatch.__new__(TrialWatch)
     watch.stage, watch._said, watch._run_index, watch._reference_fault = stage, "", 0, ""
+    watch._rests_since_s = time.monotonic()
     handle = SimpleNamespace(publish_feedback=take, request=SimpleNamespace(distortions=[]))
     watch._handle = handle  # type: ignore[assignment]
     return watch
@@ -599,7 +600,7 @@ def test_a_policy_that_fails_at_the_undistorted_images_alone_is_reported_once_in
     said: list[tuple[int, str]] = []
     watch = watch_in(Stage.ARM, lambda feedback: said.append((feedback.stage, feedback.message)))
     failed = ActionChunk(status=ActionChunk.STATUS_FAILED, subject="pi0", reason="unrequested messages")
-    runs = SimpleNamespace(stage=Stage.EXECUTE, fault="", ending="", run_index=0)
+    runs = SimpleNamespace(stage=Stage.EXECUTE, fault="", ending="", run_index=0, at_rest="", held="")
     for chunk in (ActionChunk(), failed, failed):
         watch._take_reference(chunk)
         watch.show(runs)  # type: ignore[arg-type]
@@ -612,6 +613,24 @@ def test_a_policy_that_fails_at_the_undistorted_images_alone_is_reported_once_in
     runs.fault = ""
     watch.show(runs)  # type: ignore[arg-type]
     assert said[3:] == [(Stage.SETTLE, "done"), (Stage.EXECUTE, "")], "it is of the run before"
+
+
+def test_an_arm_that_rests_for_long_says_why_and_a_hold_of_the_gate_is_told_by_the_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now_s, said = [100.0], list[str]()
+    monkeypatch.setattr("embodied_iqa.live.ros.trial_watch.time.monotonic", lambda: now_s[0])
+    watch = watch_in(Stage.EXECUTE, lambda feedback: said.append(feedback.message))
+    late = "the decision came too late: its image is 5145 ms old, at most 1500 ms"
+    runs = SimpleNamespace(stage=Stage.EXECUTE, fault="", ending="", run_index=0, at_rest=late, held="")
+    for held, step_s in (("", 2.9), ("dark", 0.2), ("", 2.9), ("", 0.2)):
+        runs.held = held
+        now_s[0] += step_s
+        watch.show(runs)  # type: ignore[arg-type]
+    assert said == [late]
+    runs.at_rest = ""
+    watch.show(runs)  # type: ignore[arg-type]
+    assert said == [late, ""]
 
 
 def test_a_way_back_is_reported_again_after_the_question_about_it() -> None:

@@ -28,6 +28,8 @@ _FAULTS = (DiagnosticStatus.WARN, DiagnosticStatus.ERROR)
 _SENSES = ("camera_node", "vla_node")
 """Nodes whose faults let an arm stand still; without images the policy, too, waits for them."""
 _ARM = "arm_node"
+_RESTS_S = 3.0
+"""An arm stands longer than for a gripper or an ordinary decision."""
 _QUEUE = 10
 """Every node reports once a second."""
 _QUIET = (Stage.PREPARE, Stage.JUDGE, Stage.RECOVER)
@@ -58,6 +60,7 @@ class TrialWatch:
         self._client: ClientWatch
         self._run_index = 0
         self._said: str | None = None
+        self._rests_since_s = 0.0
         self._supervision = Supervision(_CLIENT, "trial_node")
         group = MutuallyExclusiveCallbackGroup()
         node.create_subscription(Empty, HEARTBEAT, self._take_heartbeat, _QUEUE, callback_group=group)
@@ -69,6 +72,7 @@ class TrialWatch:
         """Begin the trial of a goal, before anything else is called."""
         self._handle, self._client = handle, ClientWatch(self._node, TRIAL_ACTION, time.monotonic())
         self.stage, self._said = Stage.OPEN, None
+        self._rests_since_s = time.monotonic()
         self._supervision.begin(handle.request.heartbeat_limit_s, time.monotonic())
         self._report(Stage.OPEN, 0, "")
 
@@ -106,10 +110,19 @@ class TrialWatch:
         """
         if state.stage is not Stage.EXECUTE:
             self._reference_fault = ""
-        words = (state.fault or self._reference_fault) if state.stage is Stage.EXECUTE else state.ending
+        rests = self._why_it_rests(state, time.monotonic())
+        words = state.ending
+        if state.stage is Stage.EXECUTE:
+            words = state.fault or self._reference_fault or rests
         if state.stage not in _QUIET and (state.stage, words) != (self.stage, self._said):
             self.stage, self._said = state.stage, words
             self._report(state.stage, state.run_index, words)
+
+    def _why_it_rests(self, state: TrialState, now_s: float) -> str:
+        """Return why the arm has stood still for some time, such as decisions that come too late."""
+        if state.stage is not Stage.EXECUTE or not state.at_rest or state.held:
+            self._rests_since_s = now_s
+        return state.at_rest if now_s - self._rests_since_s > _RESTS_S else ""
 
     def _report(self, stage: Stage, run_index: int, words: str) -> None:
         self._run_index = run_index
