@@ -147,5 +147,6 @@ def _report(arguments: argparse.Namespace, plan: CleanRecordingPlan, done: Clean
         calibration = plan.graph.gate_node.calibration
         if calibration == SHIPPED_CALIBRATION:
             next_command("gate", "calibrate", path, "--out", "GATE.yaml")
+            print("of a second recording: `gate check` it with the first one's calibration", file=sys.stderr)
         else:
             next_command("gate", "check", path, "--calibration", calibration)
