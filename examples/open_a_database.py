@@ -4,6 +4,8 @@ import sys
 
 import embodied_iqa
 
+if len(sys.argv) != 2:
+    sys.exit("usage: python examples/open_a_database.py DB")
 database = embodied_iqa.open_database(sys.argv[1])
 print(f"subjects: {', '.join(database.subjects)}")
 means = database.sql(

@@ -4,6 +4,8 @@ import sys
 
 import embodied_iqa
 
+if len(sys.argv) != 2:
+    sys.exit("usage: python examples/open_a_run.py runs/ID")
 run = embodied_iqa.open_run(sys.argv[1])
 for scores in run.scores:
     name = "reference" if scores.distortion is None else f"{scores.distortion.id}:{scores.distortion.level}"

@@ -113,11 +113,13 @@ class Gate:
             stamp_ns: See `judge`.
 
         Raises:
-            UsageError: The images have no names.
+            UsageError: The images have no names, or the stamp is no integer.
         """
         if not isinstance(images, Mapping):
             expected = "a mapping from cameras to images, such as {'top': image}"
             raise UsageError("wrong images", expected=expected, got=type(images).__name__)
+        if stamp_ns is not None and not isinstance(stamp_ns, int | np.integer):
+            raise UsageError("a stamp is a whole number", expected="nanoseconds", got=stamp_ns)
         judged_ns = time.time_ns()
         taken_ns = judged_ns if stamp_ns is None else stamp_ns
         named = {name: (parse_view(name), image) for name, image in images.items()}

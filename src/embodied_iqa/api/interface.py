@@ -168,7 +168,8 @@ def score_actions(
     """Score the actions on distorted images against the actions on reference images (decision).
 
     Args:
-        actions: ``(K, 7)`` increments ``(x, y, z, rx, ry, rz, gripper)`` in m, rad and [0, 1].
+        actions: ``(K, 7)`` increments ``(x, y, z, rx, ry, rz, gripper)`` in m, rad and [0, 1]; without
+            a row the arm stays where it is.
         reference_actions: ``(L, 7)``, of the same VLA for the same task.
         subject: Name of a calibrated VLA, for its ``d_max_m``.
         d_max_m: Distance that scores 0, above 0 m.
@@ -184,7 +185,8 @@ def score_actions(
     scale_m = constants_of(subject).d_max_m if d_max_m is None else d_max_m
     if scale_m is None:
         raise UsageError("not a VLA", got=subject)
-    return score_decision(actions, reference_actions, scale_m, gripper=gripper)
+    own, reference = (np.asarray(rows, dtype=np.float64) for rows in (actions, reference_actions))
+    return score_decision(own, reference, scale_m, gripper=gripper)
 
 
 def load_vlm(reference: str) -> Vlm:
@@ -219,7 +221,7 @@ def simulated_frame(seed: int = 0, view: str = "top", task: str = "", model: str
     return taken
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Run:
     """A recorded run.
 
@@ -230,6 +232,10 @@ class Run:
 
     tasks: tuple[ReportedTask, ...]
     context: RunContext
+
+    def __repr__(self) -> str:
+        named = ", ".join(dict.fromkeys(task.record.task for task in self.tasks))
+        return f"<Run: {len(self.scores)} runs of {named}>"
 
     @property
     def scores(self) -> tuple[RunScores, ...]:

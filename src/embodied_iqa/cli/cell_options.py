@@ -16,15 +16,28 @@ from embodied_iqa.runs.graph.node_table import nodes_with
 def add_cell_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that replace parameters of the cameras and of the arm."""
     add = parser.add_argument
-    add("--camera", choices=[str(source) for source in CameraSource], help="source of the images")
+    add(
+        "--camera",
+        choices=[str(source) for source in CameraSource],
+        help="source of the images (default simulated)",
+    )
     add(
         "--camera-path",
         metavar="PATH",
         help="folder of images or recording (--camera files or bag); module:factory or the name of a plug-in "
         "(--camera python)",
     )
-    add("--view", action="append", metavar="VIEW", help="name of a camera; may be repeated")
-    add("--robot", choices=[str(kind) for kind in RobotKind], help="the arm; ur5 is a UR of any model")
+    add(
+        "--view",
+        action="append",
+        metavar="VIEW",
+        help="name of a camera; may be repeated (default top and wrist)",
+    )
+    add(
+        "--robot",
+        choices=[str(kind) for kind in RobotKind],
+        help="the arm (default sim); ur5 is a UR of any model",
+    )
     models = [str(model) for model in NAMED_MODELS]
     add("--model", choices=models, help="model of the UR arm (--robot sim: ur5; --robot ur5 needs it)")
     add("--robot-ip", metavar="ADDRESS", help="address of the UR controller (--robot ur5)")

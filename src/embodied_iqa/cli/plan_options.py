@@ -93,7 +93,7 @@ def add_engine_options(parser: argparse.ArgumentParser, what: str = "blocks in p
 
     add_workers(parser, what)
     add = parser.add_argument
-    kinds, runner = [str(kind) for kind in EngineKind], "what runs the workers"
+    kinds, runner = [str(kind) for kind in EngineKind], "what runs the workers (default processes)"
     add("--engine", choices=kinds, default=str(EngineKind.PROCESSES), help=runner)
     add("--ray-address", default="", metavar="ADDRESS", help="of a cluster; default: start one here")
 

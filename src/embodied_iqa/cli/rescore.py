@@ -21,6 +21,7 @@ from embodied_iqa.cli.stored_options import add_stored_options
 from embodied_iqa.data.frames.video_frames import is_video
 from embodied_iqa.data.lerobot.info import is_lerobot
 from embodied_iqa.data.recording.opening import recording_file
+from embodied_iqa.data.recording.recording_names import is_image_folder
 from embodied_iqa.data.recording.trial_reading import NoRunError, read_trial
 from embodied_iqa.data.recording.trial_record import TrialRecord
 from embodied_iqa.models.subjects.reference import parse_vla, parse_vlm
@@ -186,7 +187,8 @@ def names_frames(arguments: argparse.Namespace) -> bool:
         UsageError: Options of trials were given beside those of images.
     """
     given = given_frame_options(arguments)
-    frames = bool(given) or is_lerobot(arguments.recording) or is_video(arguments.recording)
+    path: Path = arguments.recording
+    frames = bool(given) or is_lerobot(path) or is_video(path) or is_image_folder(path)
     wrong = [name for name in ("playback", "attach", "namespace", "without") if getattr(arguments, name)]
     if frames and wrong:
         only = f"--{wrong[0]} is for recordings of trials"

@@ -27,7 +27,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="databases, runs, experiments, recordings, data sets, videos, images, or folders that hold some "
         "(default: runs, else this folder)",
     )
-    add("--host", default="127.0.0.1", metavar="HOST", help="interface; others than loopback need a token")
+    add(
+        "--host",
+        default="127.0.0.1",
+        metavar="HOST",
+        help="interface (default 127.0.0.1); others than loopback need a token",
+    )
     add("--port", type=int, default=8600, metavar="N", help="TCP port, 0 for any free one (default 8600)")
     add("--token-env", default="", metavar="NAME", help="environment variable with the token of the browsers")
     add(

@@ -84,14 +84,23 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--tour", action="store_true", help=f"{len(TOUR_TASKS)} tasks instead of one, where --task names none"
     )
     add("--scene-seed", type=seed_number, default=7, metavar="N", help="seed of the scene (default 7)")
-    add("--distortion", action="append", metavar="ID:LEVEL", help="such as 19:5; may be repeated")
+    add(
+        "--distortion",
+        action="append",
+        metavar="ID:LEVEL",
+        help=f"such as 19:5; may be repeated (default {', '.join(DEFAULT_DISTORTIONS)})",
+    )
     add("--no-distortion", action="store_true", help="the reference run only")
     add_distortion_options(parser)
     add(
         "--gate", choices=[str(mode) for mode in GateMode], help="default: shadow in simulation, on otherwise"
     )
-    add("--vlm", metavar="SUBJECT", help="vision-language model, or none: no cognition score")
-    add("--vla", metavar="SUBJECT", help="vision-language-action model")
+    add(
+        "--vlm",
+        metavar="SUBJECT",
+        help="vision-language model, or none: no cognition score (default panel-vlm-fine)",
+    )
+    add("--vla", metavar="SUBJECT", help="vision-language-action model (default panel-vla-query)")
     add_cell_options(parser)
     add("--out", type=Path, metavar="DIR", help="new or empty folder (default runs/<date>)")
     add_node_options(parser)
@@ -175,15 +184,21 @@ def check(arguments: argparse.Namespace) -> SessionPlan:
     words = () if arguments.no_distortion else tuple(arguments.distortion or DEFAULT_DISTORTIONS)
     overrides = _overrides(arguments)
     graph = check_graph(resolve(tuple(arguments.config), overrides, namespace=namespace))
-    if graph.camera_node.source.kind is CameraKind.STORED:
-        _check_images(graph.camera_node)
+    camera = graph.camera_node
+    if arguments.camera_path is not None and camera.source.kind is CameraKind.WORLD:
+        expected = f"--camera {CameraSource.of_kind(CameraKind.STORED, CameraKind.OWN)}"
+        raise UsageError(
+            "--camera-path is of no simulated camera", expected=expected, got=arguments.camera_path
+        )
+    if camera.source.kind is CameraKind.STORED:
+        _check_images(camera)
     distortions = tuple(
         parse_distortion(word, seed=arguments.seed, schedule=schedule)
         for word in words
         for schedule in schedules_of(arguments)
     )
     for spec in distortions:
-        spec.check_view(graph.camera_node.views)
+        spec.check_view(camera.views)
     return SessionPlan(
         tasks=check_tasks(_tasks(arguments, graph), graph),
         scene_seed=arguments.scene_seed,

@@ -146,6 +146,13 @@ def test_a_mistyped_word_is_answered_with_the_nearest_one(
     refused(arguments, USAGE, words, tmp_path, capsys)
 
 
+def test_images_that_no_camera_would_read_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--camera-path is of no simulated camera; expected --camera files"]
+    refused(["trial", "--camera-path", "{tmp}"], USAGE, words, tmp_path, capsys)
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -28,7 +28,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--keep", action="store_true", help="keep the other cameras and sizes in FILE")
     add("--sim", action="store_true", help="render frames of the simulated cameras")
     models = [str(model) for model in CameraModel]
-    add("--camera-model", choices=models, default=str(DEFAULT_MODEL), help="of the simulated cameras")
+    add(
+        "--camera-model",
+        choices=models,
+        default=str(DEFAULT_MODEL),
+        help="of the simulated cameras (default d455)",
+    )
     add("--scenes", type=at_least(1), default=40, metavar="N", help="scenes of --sim (default 40)")
     add("--seed", type=seed_number, default=0, metavar="N", help="seed of the scenes (default 0)")
     add("--size", action="append", metavar="WxH", help="image size with --sim; repeat for several")

@@ -20,6 +20,7 @@ from embodied_iqa.data.frames.image_folder import FolderFrames
 from embodied_iqa.data.frames.video_frames import VideoFrames, is_video
 from embodied_iqa.data.lerobot.dataset import LeRobotDataset
 from embodied_iqa.data.lerobot.info import is_lerobot
+from embodied_iqa.data.recording.opening import folders_below, recording_files
 from embodied_iqa.data.recording.reader import TrialReader
 from embodied_iqa.data.recording.recording_names import is_recording
 from embodied_iqa.data.recording.survey import Times, TopicSurvey, survey
@@ -44,7 +45,12 @@ def run(arguments: argparse.Namespace) -> int:
         print_json(video) if arguments.json else _print_video(video)
         return int(bool(video["damaged"]))
     if arguments.recording.is_dir() and not is_recording(arguments.recording):
-        folder = _folder(FolderFrames(arguments.recording))
+        try:
+            folder = _folder(FolderFrames(arguments.recording))
+        except InputError:
+            if any(folders_below(arguments.recording)):
+                recording_files(arguments.recording)  # names them
+            raise
         print_json(folder) if arguments.json else _print_folder(folder)
         return int(bool(folder["damaged"]))
     with TrialReader(arguments.recording) as reader, ProgressBars() as bars:

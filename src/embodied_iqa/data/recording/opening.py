@@ -79,7 +79,7 @@ def recording_files(path: Path) -> tuple[Path, ...]:
         raise RecordingReadError(path, f"lacks a file that {_METADATA} names", expected=", ".join(missing))
     if not files:
         expected = "a recording (.mcap, .db3), or a folder with one"
-        below = list(islice(_folders_below(path), _NAMED + 1))
+        below = list(islice(folders_below(path), _NAMED + 1))
         available = [*below[:_NAMED], "more"] if len(below) > _NAMED else below or ["none"]
         raise RecordingReadError(path, "is a folder", expected=expected, available=available)
     endings = {Path(name).suffix for name in files}
@@ -91,7 +91,7 @@ def recording_files(path: Path) -> tuple[Path, ...]:
     return tuple(files.values())
 
 
-def _folders_below(path: Path, depth: int = _DEEPEST) -> Iterator[str]:
+def folders_below(path: Path, depth: int = _DEEPEST) -> Iterator[str]:
     """Yield the folders of recordings in a folder, such as one of runs, with the path for a command."""
     try:
         items = sorted(path.iterdir())
@@ -103,7 +103,7 @@ def _folders_below(path: Path, depth: int = _DEEPEST) -> Iterator[str]:
                 yield str(folder)
                 continue
         if depth > 1:
-            yield from _folders_below(folder, depth - 1)
+            yield from folders_below(folder, depth - 1)
 
 
 def _plain_names(names: Iterable[str]) -> list[str]:

@@ -17,7 +17,13 @@ def is_recording(path: Path) -> bool:
     """
     if not path.is_dir():
         return path.name.endswith(RECORDING_SUFFIXES)
-    files = [file for file in path.iterdir() if file.is_file()]
-    if any(file.suffix.lower() in IMAGE_SUFFIXES for file in files):
-        return False
-    return any(file.name.endswith(RECORDING_SUFFIXES) for file in files)
+    return not _holds(path, IMAGE_SUFFIXES) and _holds(path, RECORDING_SUFFIXES)
+
+
+def is_image_folder(path: Path) -> bool:
+    """Return whether a path is a folder with images directly in it, and no recording beside them."""
+    return path.is_dir() and _holds(path, IMAGE_SUFFIXES) and not _holds(path, RECORDING_SUFFIXES)
+
+
+def _holds(folder: Path, suffixes: tuple[str, ...]) -> bool:
+    return any(file.name.lower().endswith(suffixes) for file in folder.iterdir() if file.is_file())

@@ -20,6 +20,8 @@ from embodied_iqa.imaging.distortions.spec import LEVELS, is_whole
 from embodied_iqa.imaging.images.codecs import decode_file
 
 _INSIDE = 128
+_GREY_SPREAD = 48
+"""Channels of a grey image differ by less, also where JPEG has changed them."""
 FEATHER_PX = 32
 """Reach of the seam to either side of the region's border."""
 
@@ -56,14 +58,16 @@ def read_mask(path: Path) -> NDArray[np.bool_]:
     """Read a mask from an opaque image file, upright; gray values of 128 and more are inside.
 
     Raises:
-        InputError: The file is missing or is not an image, has transparent pixels, or selects nothing, as
-            masks of labels do.
+        InputError: The file is missing or is not an image, has transparent pixels or colours, or selects
+            nothing, as masks of labels do.
     """
     values = decode_file(path, cv2.IMREAD_UNCHANGED)
     if values.ndim == 3 and values.shape[2] == 4 and values[..., 3].min(initial=255) < 255:
         raise InputError(
             f"the mask {str(path)!r} has transparent pixels", expected="white inside, black outside"
         )
+    if values.ndim == 3 and np.ptp(values[..., :3], axis=2).max(initial=0) > _GREY_SPREAD:
+        raise InputError(f"the mask {str(path)!r} has colours", expected="white inside, black outside")
     gray = decode_file(path, cv2.IMREAD_GRAYSCALE)
     inside = np.asarray(gray >= _INSIDE)
     if not inside.any():

@@ -107,6 +107,9 @@ def test_masks_come_from_segmentations_and_files(tmp_path: Path):
         read_mask(tmp_path / "text.png")
     with pytest.raises(InputError, match="cannot be read"):
         read_mask(tmp_path / "nothing.png")
+    cv2.imwrite(str(tmp_path / "photo.png"), np.full((*box().shape, 3), (200, 220, 120), np.uint8))
+    with pytest.raises(InputError, match=r"photo\.png' has colours; expected white inside"):
+        read_mask(tmp_path / "photo.png")
 
 
 def test_wrong_masks_and_levels_are_refused(photograph: Image):

@@ -76,7 +76,7 @@ class TrialPage(Page):
         return sum(run.hardly_turns for task in self.tasks for run in task.runs)
 
 
-def report_of_folder(folder: Path, out: Path | None = None) -> Path:
+def report_of_folder(folder: Path | str, out: Path | str | None = None) -> Path:
     """Write the report of a run from its folder.
 
     Args:
@@ -89,8 +89,8 @@ def report_of_folder(folder: Path, out: Path | None = None) -> Path:
     Raises:
         InputError: See `stored_run.load_run` and `write_report`.
     """
-    tasks, context = load_run(folder)
-    page = folder / REPORT if out is None else out
+    tasks, context = load_run(Path(folder))
+    page = Path(folder) / REPORT if out is None else Path(out)
     write_report(tasks, page, context)
     return page
 
