@@ -8,13 +8,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from embodied_iqa.data.database.completeness import answers_of
 from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.models.subjects.catalogue import Role
 from embodied_iqa.models.subjects.unseen_targets import UnseenTargets
+
+_KEY: Final = ["reference_id", "task_id"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +57,28 @@ def unanswered(store: DatabaseStore, names: Iterable[str]) -> tuple[Unanswered, 
     return tuple(Unanswered(tuple(who), count, reason) for (count, reason), who in found.items())
 
 
-def unseen_targets(store: DatabaseStore) -> UnseenTargets:
-    """Count which answers and decisions on the references of a database see no target."""
+def unseen_targets(store: DatabaseStore, *, all_views: bool = False) -> UnseenTargets:
+    """Count which answers and decisions on the references of a database see no target.
+
+    Only those against which something was scored count; none in a database without scores.
+
+    Args:
+        store: The database.
+        all_views: Also count what subjects said of images from a view that they are not made for.
+    """
     found = UnseenTargets()
+    if not store.scores_file.is_file():
+        return found
+    scores = store.scores(["subject", *_KEY, "own_view", "score"])
+    own = pc.or_(scores["own_view"], pa.scalar(all_views))
+    scored = scores.filter(pc.and_(own, pc.is_valid(scores["score"])))
+    keys = scored.group_by(["subject", *_KEY]).aggregate([])
     for subject in store.record().subjects:
         column = "answer" if subject.role is Role.VLM else "status"
-        table = answers_of(store, subject.name, ["pair_id", column])
-        of_references = pc.and_(pc.is_null(table["pair_id"]), pc.is_valid(table[column]))
-        for said in table.filter(of_references)[column].to_pylist():
+        table = answers_of(store, subject.name, ["pair_id", *_KEY, column])
+        of_references = table.filter(pc.and_(pc.is_null(table["pair_id"]), pc.is_valid(table[column])))
+        wanted = keys.filter(pc.equal(keys["subject"], subject.name)).select(_KEY)
+        counted = of_references.select([*_KEY, column]).join(wanted, _KEY, join_type="left semi")
+        for said in counted[column].to_pylist():
             found.add(subject.role, said)
     return found

@@ -71,7 +71,7 @@ def page_of(store: DatabaseStore, out: Path, *, all_views: bool = False, seed: i
         remarks=(
             *header.remarks(found, explained),
             *map(str, silent),
-            *unseen_targets(store).remarks,
+            *unseen_targets(store, all_views=all_views).remarks,
             *_outdated_benchmarks(beside),
         ),
         chapters=(*page.chapters, extremes.chapter(found, store), *_benchmark_chapter(beside, out)),
