@@ -14,6 +14,7 @@ from embodied_iqa.data.database.database_images import distorted_rgb
 from embodied_iqa.data.database.schema import Pair, Reference
 from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.data.database.verdicts import VERDICTS, PairVerdict, stored_verdicts
+from embodied_iqa.quality.gate.calibration_file import GateFile
 from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
 
 Progress = Callable[[Iterable[Pair]], Iterable[Pair]]
@@ -48,6 +49,35 @@ def judge_pairs(
         record, digest = store.record(), sha256_of(store.verdicts_file)
         store.write_record(replace(record, sha256=record.sha256 | {store.verdicts_file.name: digest}))
     return Counter(row.verdict for row in rows)
+
+
+def uncalibrated(store: DatabaseStore, file: GateFile) -> tuple[str, ...]:
+    """Return the cameras of the pairs, with their sizes, of which a gate rejects every image.
+
+    Raises:
+        InputError: They are all cameras of the pairs.
+    """
+    has_pairs = set(store.pairs(["reference_id"])["reference_id"].to_pylist())
+    columns = ["reference_id", "view", "width_px", "height_px"]
+    cameras = {
+        (row["view"], row["width_px"], row["height_px"])
+        for row in store.references(columns).to_pylist()
+        if row["reference_id"] in has_pairs
+    }
+    known = {(str(item.view), item.width_px, item.height_px) for item in file.cameras}
+    missing = _in_words(cameras - known)
+    if missing and not cameras & known:
+        raise InputError(
+            f"{file.path} is not calibrated for any image of {store.path}: {', '.join(missing)}; "
+            "nothing is judged",
+            expected="a file of `embodied-iqa gate calibrate` on such images",
+            available=_in_words(known),
+        )
+    return missing
+
+
+def _in_words(cameras: Iterable[tuple[str, int, int]]) -> tuple[str, ...]:
+    return tuple(f"{view} {width}x{height}" for view, width, height in sorted(cameras))
 
 
 def _judged(

@@ -57,6 +57,32 @@ def test_dark_images_are_held_and_the_studio_selects_them(judged: DatabaseStore)
     assert held[0]["reason"] in page
 
 
+def test_a_gate_of_other_images_is_refused_or_named(
+    judged: DatabaseStore, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before, gate = judged.verdicts_file.read_bytes(), judged.path / "gate.yaml"
+    calibrated = gate.read_text(encoding="utf-8")
+    command = ["db", "judge", str(judged.path), "--calibration", str(gate)]
+    gate.write_text(calibrated.replace("width_px: 32", "width_px: 640"), encoding="utf-8")
+    capsys.readouterr()
+    assert main(command) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "side 32x24, top 32x24, wrist 32x24; nothing is judged" in line
+    assert "available: side 640x24, top 640x24, wrist 640x24" in line
+    assert judged.verdicts_file.read_bytes() == before
+    gate.write_text(calibrated.replace("width_px: 32", "width_px: 640", 1), encoding="utf-8")
+    note = "note: not calibrated, every image is rejected: side 32x24\n"
+    assert main(command) == 0
+    assert note in capsys.readouterr().out
+    assert main([*command, "--json"]) == 0
+    shown = capsys.readouterr()
+    assert json.loads(shown.out)["reject"] == len(exposures_of(judged)) // 3
+    assert note in shown.err
+    gate.write_text(calibrated, encoding="utf-8")
+    assert main(command) == 0
+    assert "note:" not in capsys.readouterr().out
+
+
 def test_without_verdicts_there_is_no_column(tmp_path: Path) -> None:
     store = write_database(tmp_path / "made", references=1)
     assert filters_from({}, Overview(store).choices).verdict == ""
