@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from embodied_iqa.base.files import sha256_of
-from embodied_iqa.base.tables import read_table, rows_of
+from embodied_iqa.base.tables import read_table
 from embodied_iqa.data.database.edits import applied_file, edited_tables, read_applied, waiting_edits
-from embodied_iqa.data.database.schema import ReferenceTask
+from embodied_iqa.data.database.standings import Standing, standings_of
 from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.data.journal.changes import JudgeRun
 from embodied_iqa.data.journal.journal import Journal
-from embodied_iqa.data.journal.view import EditView, Verification
+from embodied_iqa.data.journal.view import EditView
 
 
 def check_edits(store: DatabaseStore) -> tuple[list[str], list[str]]:
@@ -35,20 +35,18 @@ def _remarks(store: DatabaseStore, journal: Journal, view: EditView) -> Iterator
     if cut := journal.cut_bytes():
         yield f"the last line of the journal is cut ({cut} bytes); no accepted edit is lost"
     if waiting := waiting_edits(store, journal):
-        yield f"{waiting} edits are not in the tables yet: run `embodied-iqa annotate`"
+        words = "edit is" if waiting == 1 else "edits are"
+        yield f"{waiting} {words} not in the tables yet: run `embodied-iqa annotate`"
     known = set(store.references(["reference_id"])["reference_id"].to_pylist())
     rejected = {name for name in view.edited() if view.reference(name).rejection is not None}
     if rejected:
-        yield f"{len(rejected)} references are rejected"
+        yield f"{_references(len(rejected))} {'is' if len(rejected) == 1 else 'are'} rejected"
     if unknown := set(view.edited()) - known - rejected:
-        yield f"the journal has edits of {len(unknown)} references that are not in the database"
-    texts = _texts(store)
-    states = Counter(
-        view.reference(name).verification(texts[name]) for name in view.edited() if name in texts
-    )
-    for state in (Verification.DISPUTED, Verification.RETURNED):
-        if states[state]:
-            yield f"{states[state]} references have {state} tasks"
+        yield f"the journal has edits of {_references(len(unknown))} not in the database"
+    states = Counter(standings_of(store, view).values())
+    for state, words in ((Standing.SETTLE, "disputed"), (Standing.RETURNED, "returned")):
+        if count := states[state]:
+            yield f"{_references(count)} {'has' if count == 1 else 'have'} {words} tasks"
 
 
 def _derived(store: DatabaseStore, view: EditView) -> Iterator[str]:
@@ -77,9 +75,5 @@ def _photographs(journal: Journal, view: EditView) -> Iterator[str]:
                 yield f"{file}: the photograph of edit {edit.sequence} is missing or changed"
 
 
-def _texts(store: DatabaseStore) -> dict[str, list[str]]:
-    texts: dict[str, list[str]] = {}
-    rows = rows_of(ReferenceTask, store.tasks())
-    for row in sorted(rows, key=lambda row: row.rank):
-        texts.setdefault(row.reference_id, []).append(row.text)
-    return texts
+def _references(count: int) -> str:
+    return f"{count} reference{'' if count == 1 else 's'}"

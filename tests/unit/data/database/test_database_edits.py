@@ -78,7 +78,7 @@ def test_edits_reach_tables_answers_and_scores(store: DatabaseStore, tasks_file:
     assert store.references().to_pylist()[1]["background"] == "wood"
     report = check_database(store)
     assert report.errors == ()
-    assert report.remarks == ("1 references are rejected",)
+    assert report.remarks == ("1 reference is rejected",)
     assert summary.record.counts["references"] == 4
     assert summary.record.counts["scores"] == 30 * 5
     # the second block held only the rejected reference: nothing is left to query in it

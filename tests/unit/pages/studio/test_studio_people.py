@@ -16,6 +16,7 @@ from starlette.testclient import TestClient
 
 from database_folders import write_database
 from embodied_iqa.base.tables import table_of, write_table
+from embodied_iqa.data.database.check import check_database
 from embodied_iqa.data.database.schema import ANNOTATIONS, REFERENCES, Annotation
 from embodied_iqa.data.database.schema import TASKS as TASK_COLUMNS
 from embodied_iqa.data.database.store import DatabaseStore
@@ -200,6 +201,10 @@ def test_verify_and_settle(people: tuple[Someone, ...], tmp_path: Path) -> None:
     assert change.blind
     assert [item.verdict for item in change.verdicts] == ["fits", "fits", "unclear", "fits", "fits"]
     assert "to settle" in ben.get(ONE)
+    assert "1 to settle" in ben.get("/db/db/agreement")
+    store = DatabaseStore(tmp_path / "db")
+    disputed = "1 reference has disputed tasks"
+    assert disputed in check_database(store, images=False).remarks, "as the page says, before `annotate`"
     assert ben.post("/db/db/settle/r00000", **verdicts(ben.get("/db/db/settle/r00000")))[0] == 409
     settle = cleo.get("/db/db/settle/r00000")
     assert "unclear" in settle
@@ -207,6 +212,7 @@ def test_verify_and_settle(people: tuple[Someone, ...], tmp_path: Path) -> None:
     assert cleo.post("/db/db/settle/r00000", **missing)[0] == 400
     assert cleo.post("/db/db/settle/r00000", **verdicts(settle))[0] == 303
     assert isinstance(view(tmp_path).edits[-1].change, Settle)
+    assert disputed not in check_database(store, images=False).remarks
     assert 'class="standing">done' in ben.get(ONE)
     gone = cleo.client.get("/db/db/settle").headers["location"]
     assert gone == "/db/db/agreement?done=settle"
@@ -229,7 +235,9 @@ def test_spot_checks(people: tuple[Someone, ...], tmp_path: Path) -> None:
     checks = [edit.change for edit in view(tmp_path).edits]
     assert [check.likeness for check in checks if isinstance(check, SpotCheck)] == [4, 3, 0, 2]
     assert len({check.pair_id for check in checks if isinstance(check, SpotCheck)}) == 4
-    assert "4 opinions on 4 answers" in anna.get("/db/db/agreement")
+    agreement = anna.get("/db/db/agreement")
+    assert "4 opinions on 4 answers" in agreement
+    assert re.search(r"\(95 % interval: -, of \d references?, fewer than 10\)", agreement)
     assert anna.post("/db/db/spot?role=vlm", likeness=5, **key)[0] == 400
     assert anna.post("/db/db/spot?role=vlm", likeness=1, pair="none", task="x", subject="y")[0] == 404
 

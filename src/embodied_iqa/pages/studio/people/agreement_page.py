@@ -8,6 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from embodied_iqa.data.analysis.resampling import FEWEST_REFERENCES
 from embodied_iqa.data.analysis.spot_checks import spot_result
 from embodied_iqa.data.analysis.verification import verification_result
 from embodied_iqa.models.subjects.catalogue import Role
@@ -35,6 +36,7 @@ def routes(studio: Studio) -> list[Route]:
             source=source,
             verified=verified,
             spots={str(role): spot_result(work.store, view, role) for role in roles},
+            fewest=FEWEST_REFERENCES,
             counts=Counter(standings.values()),
             done=request.query_params.get("done", ""),
             person=person_of(request),

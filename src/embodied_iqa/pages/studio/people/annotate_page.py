@@ -13,6 +13,7 @@ from starlette.routing import Route
 from embodied_iqa.base.errors import UsageError, UserError
 from embodied_iqa.data.database.database_images import inside
 from embodied_iqa.data.database.edits import labels_of
+from embodied_iqa.data.database.standings import Standing
 from embodied_iqa.data.journal.changes import Reject, WriteLabels, WriteTasks, WrittenTask
 from embodied_iqa.data.journal.journal import ConflictError, unchanged_since
 from embodied_iqa.imaging.images.codecs import read_image
@@ -27,7 +28,6 @@ from embodied_iqa.pages.studio.people.annotate_view import (
     place_of,
 )
 from embodied_iqa.pages.studio.people.person import Form, named, posted, see
-from embodied_iqa.pages.studio.people.workspace import Standing
 from embodied_iqa.world.scenes.language.advice import advise, verb_of
 from embodied_iqa.world.tasks.sentence import MAX_TEXT_CHARACTERS
 from embodied_iqa.world.tasks.task import MAX_RANK

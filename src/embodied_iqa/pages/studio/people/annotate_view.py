@@ -13,12 +13,13 @@ from starlette.responses import Response
 from embodied_iqa.base.errors import UserError
 from embodied_iqa.data.database.edits import labels_of
 from embodied_iqa.data.database.schema import Reference
+from embodied_iqa.data.database.standings import Standing
 from embodied_iqa.data.journal.journal import ConflictError
 from embodied_iqa.pages.studio.kit.context import Studio
 from embodied_iqa.pages.studio.kit.rendering import path_segment
 from embodied_iqa.pages.studio.kit.sources import Source, SourceKind
 from embodied_iqa.pages.studio.people.person import Form, person_of, status_of
-from embodied_iqa.pages.studio.people.workspace import Standing, Workspace, workspaces
+from embodied_iqa.pages.studio.people.workspace import Workspace, workspaces
 from embodied_iqa.world.scenes.language.advice import advise, verb_of
 from embodied_iqa.world.tasks.task import MAX_RANK
 from embodied_iqa.world.tasks.vocabulary import Verb

@@ -11,6 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from embodied_iqa.base.errors import UsageError, UserError
+from embodied_iqa.data.database.standings import Standing
 from embodied_iqa.data.journal.changes import Change, Settle, TaskVerdict, Verdict, Verify
 from embodied_iqa.data.journal.journal import Check, ConflictError, unchanged_since
 from embodied_iqa.data.journal.view import EditView, disputed
@@ -26,7 +27,7 @@ from embodied_iqa.pages.studio.people.person import (
     see,
     status_of,
 )
-from embodied_iqa.pages.studio.people.workspace import Standing, Workspace, workspaces
+from embodied_iqa.pages.studio.people.workspace import Workspace, workspaces
 
 MEANINGS = {
     Verdict.FITS: "one clear task that the image shows",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from threading import Lock
 from typing import Final
@@ -13,39 +12,18 @@ from typing import Final
 from embodied_iqa.base.tables import rows_of
 from embodied_iqa.data.database.edits import rows_by_reference, scene_of, written_tasks
 from embodied_iqa.data.database.schema import Reference, ReferenceTask
+from embodied_iqa.data.database.standings import Standing, standing_of
 from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.data.journal.changes import WrittenTask
 from embodied_iqa.data.journal.journal import Journal
 from embodied_iqa.data.journal.reservations import Reservations
-from embodied_iqa.data.journal.view import EditView, Verification
+from embodied_iqa.data.journal.view import EditView
 from embodied_iqa.pages.studio.kit.context import Studio
 from embodied_iqa.pages.studio.kit.sources import NotFoundError, Source
 from embodied_iqa.world.scenes.language.advice import Surroundings, normalised, words_of
-from embodied_iqa.world.tasks.task import MAX_RANK
 
 _LEAST_USES: Final = 2
 """Tasks that must use a word before it counts as known."""
-
-
-class Standing(StrEnum):
-    """Where the work on a reference stands."""
-
-    WRITE = "to write"
-    """Fewer than five tasks."""
-    VERIFY = "to verify"
-    SETTLE = "to settle"
-    RETURNED = "returned"
-    DONE = "done"
-    REJECTED = "rejected"
-
-
-_OF_VERIFICATION: Final = {
-    Verification.OPEN: Standing.VERIFY,
-    Verification.AGREED: Standing.DONE,
-    Verification.DISPUTED: Standing.SETTLE,
-    Verification.SETTLED: Standing.DONE,
-    Verification.RETURNED: Standing.RETURNED,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,13 +85,7 @@ class Workspace:
 
     def standing(self, reference_id: str, view: EditView) -> Standing:
         """Return where the work on a reference stands."""
-        edits = view.reference(reference_id)
-        if edits.rejection is not None:
-            return Standing.REJECTED
-        tasks = self.tasks(reference_id)
-        if len(tasks) < MAX_RANK and not edits.verifications:
-            return Standing.WRITE
-        return _OF_VERIFICATION[edits.verification([task.text for task in tasks])]
+        return standing_of(reference_id, self.tables().tasks.get(reference_id, []), view)
 
     def standings(self) -> dict[str, Standing]:
         """Return where the work stands, by reference in the order of the database."""
