@@ -9,10 +9,9 @@ from rich.table import Table
 
 from embodied_iqa.arm.verdict import GateMode
 from embodied_iqa.cli.output import breakable, console, printable, table_of
-from embodied_iqa.data.recording.trial_record import NOT_EXECUTED
 from embodied_iqa.imaging.distortions import entry
 from embodied_iqa.runs.graph.session_results import SessionScores
-from embodied_iqa.runs.trial.scores import Cognition, Decision, Execution, RunScores
+from embodied_iqa.runs.trial.scores import NO_END, Cognition, Decision, Execution, RunScores
 
 _NUMBERS: Final = ("cognition", "decision", "execution", "pass / hold / reject", "lost")
 
@@ -58,7 +57,7 @@ def _cells(run: RunScores) -> list[str]:
 
 def _outcome(execution: Execution) -> str:
     if execution.outcome is None:
-        return "not executed" if execution.reason == NOT_EXECUTED else "cut off"
+        return "cut off" if execution.reason == NO_END else "not executed"
     return execution.outcome.replace("_", " ")
 
 

@@ -12,6 +12,8 @@ import trial_recording
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.cli import rescore
 from embodied_iqa.cli.main import main
+from embodied_iqa.data.recording.trial_reading import read_trial
+from embodied_iqa.data.recording.trial_record import ANSWERED
 from embodied_iqa.imaging.distortions import DistortionSpec
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.pages.reports.trial.trial_report import report_of_folder
@@ -145,6 +147,26 @@ def test_a_run_that_was_cut_off_is_not_one_that_was_never_executed(
     said = capsys.readouterr().out
     assert "cut off" in said
     assert "not executed" not in said
+
+
+class _ArmlessRecorder(Recorder):
+    """Records a trial without an arm, which ends as one does whose subjects have answered."""
+
+    def event(self, kind: int, run: int, stamp: int, spec: DistortionSpec | None, **fields: Any) -> None:
+        ending = {"outcome": 0, "reason": ANSWERED} if kind == 3 else {}
+        super().event(kind, run, stamp, spec, **(fields | ending))
+
+
+def test_a_trial_without_an_arm_is_not_executed_and_not_cut_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(trial_recording, "Recorder", _ArmlessRecorder)
+    recording = write_trial(tmp_path / "trial.mcap")
+    assert main(["rescore", str(recording)]) == 0
+    said = capsys.readouterr().out
+    assert "not executed" in said
+    assert "cut off" not in said
+    assert not read_trial(recording).was_executed
 
 
 def test_only_what_is_written_has_a_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

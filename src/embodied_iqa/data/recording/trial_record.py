@@ -21,6 +21,8 @@ from embodied_iqa.models.scoring.execution_score import Outcome
 from embodied_iqa.world.protocols import ChunkStatus
 
 NOT_EXECUTED: Final = "rescored from recorded images; nothing was executed"
+ANSWERED: Final = "answered and decided"
+DECIDED: Final = "decided"
 """Why a run has no outcome whose images were only rescored."""
 
 
@@ -214,8 +216,9 @@ class RunRecord:
 
     @property
     def was_executed(self) -> bool:
-        """Whether an arm was there to move; False where recorded images were only rescored."""
-        return self.outcome is not None or self.reason != NOT_EXECUTED
+        """Whether an arm was there to move; False where images were only answered, decided on or rescored."""
+        is_only_seen = self.reason == NOT_EXECUTED or self.reason.partition(";")[0] in {ANSWERED, DECIDED}
+        return self.outcome is not None or not is_only_seen
 
     @property
     def failure(self) -> str:

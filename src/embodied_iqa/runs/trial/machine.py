@@ -9,6 +9,7 @@ arm's do, too, so that a run ends while no image comes.
 from __future__ import annotations
 
 from embodied_iqa.base.states import replace
+from embodied_iqa.data.recording.trial_record import ANSWERED, DECIDED
 from embodied_iqa.imaging.images.assembler import Source
 from embodied_iqa.runs.trial.attendance import judged_next
 from embodied_iqa.runs.trial.outcome import held_by_gate, outcome_of, overdue_motion, with_fault
@@ -289,7 +290,7 @@ def _time_passed(state: TrialState) -> Step:
     if state.now_ns - state.start_ns > state.plan.run_limit_ns:
         return _end_run(state, "the run took too long")
     if not state.plan.has_arm and state.decided and state.answered >= len(_sources(state.plan)):
-        return _end_run(state, "answered and decided" if state.plan.has_vlm else "decided")
+        return _end_run(state, ANSWERED if state.plan.has_vlm else DECIDED)
     if held_by_gate(state, state.now_ns):
         state = replace(state, held_ns=state.now_ns)
     overdue = overdue_motion(state)

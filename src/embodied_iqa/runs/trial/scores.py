@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from statistics import median
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,7 @@ from embodied_iqa.quality.gate.repair import says_repaired
 from embodied_iqa.runs.trial.recorded_action import RecordedAction, recorded_action
 from embodied_iqa.world.protocols import is_refusal
 
+NO_END: Final = "the run has no end"
 RECIPES = {"cognition": COGNITION_RECIPE, "decision": DECISION_RECIPE, "execution": EXECUTION_RECIPE}
 """How the scores are computed; stated in every result file."""
 
@@ -265,7 +266,7 @@ def _executable(chunk: ChunkRecord) -> NDArray[np.float64]:
 
 def _execution(run: RunRecord, reference: RunRecord | None) -> Execution:
     if run.outcome is None or reference is None or reference.outcome is None:
-        return Execution(run.outcome, None, None, run.reason or "the run has no end")
+        return Execution(run.outcome, None, None, run.reason or NO_END)
     distance_m = float(np.linalg.norm(run.T_base_tool[:3, 3] - reference.T_base_tool[:3, 3]))
     if run is reference and run.outcome in UNSUITED_REFERENCES:  # the distance to itself would score 100
         return Execution(run.outcome, None, 0.0, run.reason)
