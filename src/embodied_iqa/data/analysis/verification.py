@@ -96,10 +96,13 @@ def _verdicts(
 def _ranks(
     person: str, opinions: Mapping[str, Mapping[str, Verify]], texts: Mapping[str, Sequence[str]]
 ) -> list[float]:
-    """Return the rank that a person gives each task, NaN for none."""
+    """Return the rank that a person gives each task, NaN for none: also of a person who gave no order."""
     found: list[float] = []
     for name, by_person in opinions.items():
-        order = list(texts[name]) if person == WRITER else [item.text for item in _items(by_person, person)]
+        opinion = by_person.get(person)
+        order = list(texts[name]) if person == WRITER else []
+        if opinion is not None and opinion.ordered:
+            order = [item.text for item in opinion.verdicts]
         found += [order.index(text) + 1.0 if text in order else np.nan for text in texts[name]]
     return found
 

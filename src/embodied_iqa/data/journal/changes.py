@@ -122,11 +122,13 @@ class Verify:
         reference_id: The reference.
         blind: The person saw neither ranks nor opinions of others.
         verdicts: One for each task, in the order in which the person finds them rising in difficulty.
+        ordered: The person gave that order; else it says nothing.
     """
 
     reference_id: str
     blind: bool
     verdicts: tuple[TaskVerdict, ...]
+    ordered: bool = True
 
     def __post_init__(self) -> None:
         _check_verdicts(self.verdicts)
@@ -134,7 +136,7 @@ class Verify:
 
 @dataclass(frozen=True, slots=True)
 class Settle:
-    """Decision of a third person about a disagreement; fields as of `Verify`."""
+    """Decision of a third person about a disagreement; fields as of `Verify`, always ordered."""
 
     reference_id: str
     verdicts: tuple[TaskVerdict, ...]

@@ -29,7 +29,7 @@ class Verification(StrEnum):
     OPEN = "open"
     """No second person has seen the tasks as they are."""
     AGREED = "agreed"
-    """All who saw them found that they fit and rise in difficulty."""
+    """All who saw them found that they fit, and in every order that was given they rise in difficulty."""
     DISPUTED = "disputed"
     """Opinions differ: a third person settles it."""
     SETTLED = "settled"
@@ -83,8 +83,7 @@ class ReferenceEdits:
         opinions = self.opinions(texts).values()
         if not opinions:
             return Verification.OPEN
-        agreed = all(_agrees(opinion.verdicts, texts) for opinion in opinions)
-        return Verification.AGREED if agreed else Verification.DISPUTED
+        return Verification.DISPUTED if disputed(opinions, texts) else Verification.AGREED
 
     def order(self, texts: Sequence[str]) -> tuple[str, ...]:
         """Return the tasks by rank after the settlement."""
@@ -191,19 +190,14 @@ class EditView:
 
 
 def disputed(opinions: Iterable[Verify], texts: Sequence[str]) -> list[str]:
-    """Return the tasks about which someone disagrees with the writer: it does not fit, or its rank."""
+    """Return the tasks about which someone disagrees with the writer: it does not fit, or the rank given."""
     wrong = set()
     for opinion in opinions:
         for rank, item in enumerate(opinion.verdicts):
-            if item.verdict is not Verdict.FITS or texts[rank] != item.text:
+            if item.verdict is not Verdict.FITS or (opinion.ordered and texts[rank] != item.text):
                 wrong.add(item.text)
     return [text for text in texts if text in wrong]
 
 
 def _is_about(verdicts: Sequence[TaskVerdict], texts: Sequence[str]) -> bool:
     return sorted(item.text for item in verdicts) == sorted(texts)
-
-
-def _agrees(verdicts: Sequence[TaskVerdict], texts: Sequence[str]) -> bool:
-    in_order = [item.text for item in verdicts] == list(texts)
-    return in_order and all(item.verdict is Verdict.FITS for item in verdicts)

@@ -16,6 +16,7 @@ import pytest
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.units import SECOND_NS
 from embodied_iqa.data.journal.changes import (
+    Edit,
     JudgeRun,
     Reject,
     Settle,
@@ -26,6 +27,8 @@ from embodied_iqa.data.journal.changes import (
     WriteLabels,
     WriteTasks,
     WrittenTask,
+    edit_of,
+    edit_tree,
 )
 from embodied_iqa.data.journal.journal import ConflictError, Journal, unchanged_since
 from embodied_iqa.data.journal.log import MAX_LINE_BYTES, JournalFile
@@ -293,3 +296,10 @@ def test_a_kill_in_the_middle_of_an_edit_loses_no_accepted_one(tmp_path: Path) -
     assert set() < set(kept) - set(accepted) <= whole
     for line in (tmp_path / "journal" / "edits.jsonl").read_text("utf-8").splitlines():
         json.loads(line)
+
+
+def test_an_opinion_of_an_earlier_version_has_an_order() -> None:
+    tree = edit_tree(Edit(1, 0, "ben", "test", Verify("r1", True, verdicts(*TEXTS), ordered=False)))
+    assert edit_of(tree, "journal").change == Verify("r1", True, verdicts(*TEXTS), ordered=False)
+    del tree["change"]["ordered"]
+    assert edit_of(tree, "journal").change == Verify("r1", True, verdicts(*TEXTS))

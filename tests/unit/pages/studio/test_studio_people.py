@@ -16,6 +16,7 @@ from starlette.testclient import TestClient
 
 from database_folders import write_database
 from embodied_iqa.base.tables import table_of, write_table
+from embodied_iqa.data.analysis.verification import verification_result
 from embodied_iqa.data.database.check import check_database
 from embodied_iqa.data.database.schema import ANNOTATIONS, REFERENCES, Annotation
 from embodied_iqa.data.database.schema import TASKS as TASK_COLUMNS
@@ -220,6 +221,30 @@ def test_verify_and_settle(people: tuple[Someone, ...], tmp_path: Path) -> None:
     assert "You have nothing left to settle" in agreement
     assert "Order: alpha" in agreement
     assert "1.00" in agreement
+
+
+def test_who_gives_no_place_has_no_opinion_on_the_order(people: tuple[Someone, ...], tmp_path: Path) -> None:
+    anna, ben, cleo = people
+    anna.post(ONE, last=0, **TASKS)
+    page = ben.get("/db/db/verify/r00000")
+    assert "<option selected" not in page
+    none = {f"place{number}": "" for number in range(1, 6)}
+    status, answer = ben.post("/db/db/verify/r00000", **verdicts(page) | none | {"place2": 1})
+    assert status == 400
+    assert "a place for each task, or for none" in answer
+    assert ben.post("/db/db/verify/r00000", **verdicts(page) | none)[0] == 303
+    change = view(tmp_path).edits[-1].change
+    assert isinstance(change, Verify)
+    assert not change.ordered
+    assert 'class="standing">done' in ben.get(ONE), "all fit, and nobody disputes the order"
+    shown = cleo.get("/db/db/verify/r00000?blind=0")
+    assert shown.count("no place given") == 5
+    texts = {"r00000": [TASKS[f"text{number}"] for number in range(1, 6)]}
+    result = verification_result(view(tmp_path), texts)
+    assert (result.fitting, result.ranks.units) == (1.0, 0)
+    assert cleo.post("/db/db/verify/r00000", **verdicts(shown))[0] == 303
+    result = verification_result(view(tmp_path), texts)
+    assert (result.ranks.value, result.ranks.units) == (1.0, 5)
 
 
 def test_spot_checks(people: tuple[Someone, ...], tmp_path: Path) -> None:

@@ -119,7 +119,7 @@ def test_tasks_are_written_and_verified_by_keyboard_alone(
     _loaded(browser)
     edit = Journal(folder).view().edits[-1]
     assert isinstance(edit.change, Verify)
-    assert (edit.person, edit.change.blind) == ("ben", True)
+    assert (edit.person, edit.change.blind, edit.change.ordered) == ("ben", True, False)
 
 
 @pytest.mark.parametrize(("width_px", "scheme"), [(420, "dark"), (1280, "light")])

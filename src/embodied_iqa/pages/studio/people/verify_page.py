@@ -108,27 +108,32 @@ def may_settle(name: str, form: Form, texts: Sequence[str]) -> Check:
 
 
 def _change(name: str, form: Form, texts: Sequence[str], *, settle: bool) -> Change:
-    """Return the verdicts of a form in the order of its places.
+    """Return the verdicts of a form in the order of its places; a verification may give no place.
 
     Raises:
-        UsageError: A verdict or a place is missing, or a place comes twice.
+        UsageError: A verdict is missing, only some tasks have a place, or a place comes twice.
     """
+    numbers = range(1, len(texts) + 1)
+    places = [form.optional(f"place{number}") for number in numbers]
+    ordered = settle or any(places)
+    if ordered and not all(places):
+        expected = "a place for each task" + ("" if settle else ", or for none")
+        raise UsageError("a task has no place", expected=expected)
     found: dict[int, TaskVerdict] = {}
-    for number in range(1, len(texts) + 1):
-        text, word, place = (
-            form.text(f"text{number}"),
-            form.text(f"verdict{number}"),
-            form.number(f"place{number}"),
-        )
+    for number in numbers:
+        text, word = form.text(f"text{number}"), form.text(f"verdict{number}")
         if text not in texts:
             raise ConflictError("the tasks were written anew meanwhile: look at them again")
         if word not in set(Verdict):
             raise UsageError(f"no verdict about {text!r}", got=word[:40], available=list(Verdict))
+        place = form.number(f"place{number}") if ordered else texts.index(text) + 1
         if place in found or not 1 <= place <= len(texts):
             raise UsageError("each task has a place of its own", expected=f"1 to {len(texts)}", got=place)
         found[place] = TaskVerdict(text, Verdict(word), form.text(f"remark{number}"))
     verdicts = tuple(found[place] for place in sorted(found))
-    return Settle(name, verdicts) if settle else Verify(name, form.text("blind") == "1", verdicts)
+    if settle:
+        return Settle(name, verdicts)
+    return Verify(name, form.text("blind") == "1", verdicts, ordered)
 
 
 def _page(studio: Studio, request: Request, form: Form | None, error: UserError | None) -> Response:
