@@ -16,7 +16,7 @@ from embodied_iqa.arm.robot.lease_watch import LeaseWatch, Moment
 from embodied_iqa.arm.robot.leases import Permission
 from embodied_iqa.arm.verdict import GateLease, Verdict
 from embodied_iqa.base.errors import UsageError
-from embodied_iqa.base.units import SECOND_NS
+from embodied_iqa.base.units import DAY_NS
 from embodied_iqa.imaging.images.frame import View, parse_view
 from embodied_iqa.quality.gate.calibration_file import (
     SHIPPED_CALIBRATION,
@@ -37,7 +37,6 @@ _SIMULATED_ONLY: Final = (
     "calibrated for the simulated cell, not for a camera of your own (embodied-iqa gate calibrate)"
 )
 _NONE_GIVEN: Final = "no calibration was given, such as Gate('mine.yaml')"
-_DAY_NS: Final = 24 * 3600 * SECOND_NS
 _NOT_OF_NOW: Final = "the stamp is not of now: expected nanoseconds, such as time.time_ns()"
 
 
@@ -113,7 +112,7 @@ class Gate:
             stamp_ns: See `judge`.
 
         Raises:
-            UsageError: The images have no names, or the stamp is no integer.
+            UsageError: The images have no names, or the stamp is not an integer.
         """
         if not isinstance(images, Mapping):
             expected = "a mapping from cameras to images, such as {'top': image}"
@@ -134,7 +133,7 @@ class Gate:
                     lease = replace(lease, reason=_noted(lease.reason, *notes))
                 leases = leases.with_lease(lease, now)
             self._leases = leases
-            is_off = abs(judged_ns - taken_ns) > _DAY_NS
+            is_off = abs(judged_ns - taken_ns) > DAY_NS
             self._not_of_now |= {view: is_off for view, _ in named.values()}
         return found
 

@@ -81,7 +81,7 @@ def distort(
 
     Raises:
         UsageError: An unknown distortion or level.
-            A seed or stamp that is no integer.
+            A seed or stamp that is not an integer.
         InputError: Another type, shape, range or size.
     """
     distorter = FrameDistorter(parse_distortion(distortion, seed=seed, frozen=frozen))

@@ -29,7 +29,7 @@ def frame_generator(spec: DistortionSpec, view: str, stamp_ns: int) -> Generator
     frozen specification ignores the stamp: every frame gets the same pattern.
 
     Raises:
-        UsageError: The stamp is no integer, or the view no text.
+        UsageError: The stamp is not an integer, or the view is not a string.
     """
     if not is_whole(stamp_ns):
         raise UsageError("not a stamp", expected="a whole number of nanoseconds", got=stamp_ns)
@@ -102,7 +102,7 @@ class FrameDistorter:
 
         Raises:
             InputError: The image has another type, shape or size.
-            UsageError: The stamp is no integer, or the view no text.
+            UsageError: The stamp is not an integer, or the view is not a string.
         """
         level = self.level_at(stamp_ns, view)
         if self._spec is None or level == 0:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Final
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,14 +13,13 @@ from embodied_iqa.arm.lease_options import LeaseOptions
 from embodied_iqa.arm.verdict import GateLease, GateMode, Verdict
 from embodied_iqa.base.config import check_fields, parsed, ranged
 from embodied_iqa.base.errors import UsageError
-from embodied_iqa.base.units import MILLISECOND_NS, SECOND_NS
+from embodied_iqa.base.units import DAY_NS, MILLISECOND_NS
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.quality.gate.image_statistics import ImageStatistics
 from embodied_iqa.quality.gate.judgement import JudgeChoice, Judgement, parse_judge
 from embodied_iqa.quality.gate.repair import RepairOptions
 from embodied_iqa.quality.gate.second_stage import Prediction
 
-_DAY_NS: Final = 24 * 3600 * SECOND_NS
 _UNJUDGED = Judgement(Verdict.REJECT, "the image was not judged")
 
 
@@ -189,7 +188,7 @@ def step(
 
 
 def _behind(behind_ns: int) -> str:
-    if behind_ns > _DAY_NS:  # such as a time in seconds
+    if behind_ns > DAY_NS:  # such as a time in seconds
         return "days behind the newest frame: a stamp is in nanoseconds"
     return f"{behind_ns / MILLISECOND_NS:.1f} ms behind the newest frame"
 

@@ -120,8 +120,11 @@ class UrLink:
     @property
     def silence(self) -> str:
         """That no state has come for some time, in words; empty where states come."""
+        return self._silence(_SILENT_NS)
+
+    def _silence(self, limit_ns: float) -> str:
         age_ns = 0 if self.state is None else self._clock.now_ns() - self.state.arrived_ns
-        return f"no state for {age_ns / 1e6:.0f} ms" if age_ns > _SILENT_NS else ""
+        return f"no state for {age_ns / 1e6:.0f} ms" if age_ns > limit_ns else ""
 
     def fault_of(self, state: UrState) -> RobotFault | None:
         """Return why the robot does not follow joint targets; None where it does, or could once armed."""
@@ -214,6 +217,5 @@ class UrLink:
         if self.state is None:
             if now_ns - self._started_ns > options.connect_s * SECOND_NS:
                 process.end(f"no connection after {options.connect_s:g} s")
-        elif now_ns - self.state.arrived_ns > options.state_timeout_s * SECOND_NS:
-            age_ms = (now_ns - self.state.arrived_ns) / 1e6
-            process.end(f"no state for {age_ms:.0f} ms")
+        elif silence := self._silence(options.state_timeout_s * SECOND_NS):
+            process.end(silence)
