@@ -112,6 +112,7 @@ class TrialNode(BaseNode[TrialParameters]):
         on(ours.SimState, "sim/status", self._world_seen, LATCHED)
         on(ours.ArmStatus, "arm/status", self._arm_seen, EVENT)
         on(ours.ActionChunk, "vla/actions", self._chunk_seen, EVENT)
+        on(ours.ActionChunk, "vla/reference_actions", partial(self._chunk_seen, is_reference=True), EVENT)
         on(Bool, "vla/deciding", lambda message: self._happened(Deciding(message.data)), EVENT)
         on(PoseStamped, "arm/tool_pose", self._pose_seen, **adjustable(STATE))
         for view in self.config.views:
@@ -140,8 +141,9 @@ class TrialNode(BaseNode[TrialParameters]):
         stamp_ns, held = ns_of(arm.header.stamp), arm.held_by_gate
         self._happened(ArmSeen(stamp_ns, moving, arm.emergency_stop, arm.reason, broken_down, held))
 
-    def _chunk_seen(self, chunk: ours.ActionChunk) -> None:
-        self._happened(ChunkSeen(ns_of(chunk.header.stamp), chunk_status(chunk), chunk_failure(chunk)))
+    def _chunk_seen(self, chunk: ours.ActionChunk, *, is_reference: bool = False) -> None:
+        stamp_ns, status = ns_of(chunk.header.stamp), chunk_status(chunk)
+        self._happened(ChunkSeen(stamp_ns, status, chunk_failure(chunk), is_reference))
 
     def _pose_seen(self, pose: PoseStamped) -> None:
         T_base_tool = tool_pose_of(self, pose)

@@ -104,17 +104,14 @@ def _answered(state: TrialState, event: Answered) -> Step:
 
 
 def _chunk_seen(state: TrialState, event: ChunkSeen) -> Step:
+    if event.is_reference:
+        return replace(state, referenced=True), []
     held = state.held if event.status is ChunkStatus.ACT else ""
     decided, acts = state.decided | {event.status}, state.acts + (event.status is ChunkStatus.ACT)
     state = replace(state, held=held, decided=decided, acts=acts, failure=event.failure)
     if event.status is ChunkStatus.DONE and state.is_executing:
         return _end_run(replace(state, rejection=""), "the VLA reported that the task is done")
     return state, []
-
-
-def _sources(plan: TrialPlan) -> tuple[Source, ...]:
-    """Return the versions of the first frame that the VLM is asked about."""
-    return (Source.RAW, Source.DISTORTED) if plan.has_vlm else ()
 
 
 def _stopping(plan: TrialPlan, reason: str) -> tuple[Command, ...]:
@@ -268,8 +265,8 @@ def _frame_seen(state: TrialState, event: FrameSeen) -> Step:
         state = replace(state, passed_ns=max(state.passed_ns, event.stamp_ns))
     if state.asked:
         return state, []
-    questions: list[Command] = [AskVlm(source, event.stamp_ns) for source in _sources(state.plan)]
-    return replace(state, asked=True), questions
+    sources = Source if state.plan.has_vlm else ()
+    return replace(state, asked=True), [AskVlm(source, event.stamp_ns) for source in sources]
 
 
 def _world_seen(state: TrialState, event: WorldSeen) -> Step:
@@ -289,7 +286,7 @@ def _time_passed(state: TrialState) -> Step:
         return state, []
     if state.now_ns - state.start_ns > state.plan.run_limit_ns:
         return _end_run(state, "the run took too long")
-    if not state.plan.has_arm and state.decided and state.answered >= len(_sources(state.plan)):
+    if not state.plan.has_arm and state.is_answered:
         return _end_run(state, ANSWERED if state.plan.has_vlm else DECIDED)
     if held_by_gate(state, state.now_ns):
         state = replace(state, held_ns=state.now_ns)

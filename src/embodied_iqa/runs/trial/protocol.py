@@ -178,13 +178,14 @@ class ArmSeen:
 
 @dataclass(frozen=True, slots=True)
 class ChunkSeen:
-    """A decision on the distorted image."""
+    """A decision on the distorted image, or with `is_reference` on the undistorted one."""
 
     frame_stamp_ns: int
     status: ChunkStatus | None
     """None where the policy failed."""
     failure: str = ""
     """Who failed and how, in a line; empty where a decision came."""
+    is_reference: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from embodied_iqa.base.states import replace
+from embodied_iqa.imaging.images.assembler import Source
 from embodied_iqa.runs.trial.protocol import (
     CheckStart,
     Command,
@@ -41,6 +42,7 @@ class TrialState:
         answered: Answers and failures of the VLM in this run.
         waited: What the policy last waited for before it began this run; empty where it did not wait.
         decided: How the VLA decided in this run; None stands for a failure.
+        referenced: Whether it has decided on the undistorted images, or failed to, in this run.
         acts: Its decisions of this run to act.
         moved: Whether the arm has moved in this run.
         world: Newest state of the world in this run.
@@ -76,6 +78,7 @@ class TrialState:
     answered: int = 0
     waited: str = ""
     decided: frozenset[ChunkStatus | None] = frozenset()
+    referenced: bool = False
     acts: int = 0
     moved: bool = False
     world: WorldSeen | None = None
@@ -103,6 +106,15 @@ class TrialState:
         """Whether the policy may move the arm."""
         return self.stage is Stage.EXECUTE and not self.pending
 
+    @property
+    def is_answered(self) -> bool:
+        """Whether every question of a run has been answered, which ends one without an arm.
+
+        A receding horizon may skip the undistorted images: then nothing more is being decided.
+        """
+        has_both = self.referenced or not self.deciding
+        return bool(self.decided) and has_both and self.answered >= len(Source) * self.plan.has_vlm
+
     def goes_back(self, done: Command, reply: Reply) -> bool:
         """Return whether a person is asked whether the way is free, so that a real arm may go back."""
         if reply.ok:
@@ -117,7 +129,8 @@ class TrialState:
         """Return the state of a run from a stamp on: what came since the last run ended is of neither."""
         start_ns = max(stamp_ns, self.start_ns)
         state = replace(self, start_ns=start_ns, now_ns=start_ns, moved_ns=start_ns, moved=False)
-        return replace(state, answered=0, decided=frozenset(), acts=0, failure="", world=None)
+        state = replace(state, answered=0, decided=frozenset(), referenced=False)
+        return replace(state, acts=0, failure="", world=None)
 
     def without_run(self) -> TrialState:
         """Return the state between two runs, or before another start of the same one."""

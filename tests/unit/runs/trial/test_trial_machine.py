@@ -121,6 +121,22 @@ def test_without_a_vlm_nothing_is_asked_and_a_run_without_an_arm_ends_with_a_dec
     assert [result.reason for result in FakeWorld(plan=plan).play().state.results] == ["no decision"]
 
 
+@pytest.mark.parametrize("ends", [True, False])
+def test_without_an_arm_the_decision_on_undistorted_images_is_waited_for(*, ends: bool) -> None:
+    """Answered, or skipped by a receding horizon, which then says that nothing is being decided."""
+    world = FakeWorld(plan=replace(ONE_RUN, has_arm=False, has_vlm=False))
+    world.tick()
+    stamp_ns = world.now_ns
+    for event in (Deciding(busy=True), ChunkSeen(stamp_ns, ChunkStatus.ACT)):
+        world.step(event)
+    world.tick()
+    assert world.state.stage is Stage.EXECUTE
+    reference = ChunkSeen(stamp_ns, ChunkStatus.ACT, is_reference=True)
+    world.step(reference if ends else Deciding(busy=False))
+    world.tick()
+    assert world.state.ending == "decided"
+
+
 def test_results_tell_outcome_time_and_place() -> None:
     world = FakeWorld(plan=ONE_RUN, on_tick=done_after(2.0)).play()
     (result,) = world.state.results
