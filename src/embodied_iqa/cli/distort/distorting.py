@@ -18,7 +18,7 @@ from embodied_iqa.cli.distort.depth_files import DepthFiles
 from embodied_iqa.cli.distort.inputs import check_topics, clean_images
 from embodied_iqa.cli.output import next_command, print_note
 from embodied_iqa.data.database.clean_frames import open_clean
-from embodied_iqa.data.frames.cameras import topics_of
+from embodied_iqa.data.frames.cameras import topics_of, undistorted_topics
 from embodied_iqa.data.frames.image_folder import FolderFrames
 from embodied_iqa.imaging.distortions import LEVELS, DistortionSpec, catalogue, entry, miqd_catalogue
 from embodied_iqa.imaging.distortions.batch import (
@@ -85,7 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
     _keep_apart(frames, arguments.out)
     topics = tuple(getattr(arguments, "only_topic", ()))
     check_topics(frames, topics)
-    topics = topics_of(frames, topics)
+    topics, left_out = (topics_of(frames, topics), "") if topics else undistorted_topics(frames)
     depth = DepthFiles(frames, topics, arguments.depth_out) if hasattr(arguments, "depth_out") else None
     total = frames.count(topics) * len(wanted)
     with JobFolder(arguments.out, "distortion of images").locked(), ProgressBars() as bars:
@@ -103,7 +103,7 @@ def run(arguments: argparse.Namespace) -> int:
         finally:
             batch.manifest.finish()
             notes = () if depth is None else depth.close()
-    _report(arguments, batch, [*filter(None, [frames.note]), *notes])
+    _report(arguments, batch, [*filter(None, [frames.note, left_out]), *notes])
     return 1 if batch.manifest.failed else 0
 
 

@@ -25,6 +25,8 @@ _BESIDE: Final = {
 _OPTION: Final = "--topic"
 _PREVIEW: Final = re.compile(r"(/\w+)*/distorted/\w+/preview(/compressed)?", re.ASCII)
 """Of `distortion_node`, in any namespace: shows what a camera shows, distorted, at a lower rate."""
+_DISTORTED: Final = re.compile(r"(/\w+)*/distorted/\w+/(preview(/compressed)?|image_raw)", re.ASCII)
+"""Of `distortion_node`, in any namespace: what its recording holds beside the images of cameras."""
 _LISTED: Final = 5
 """Of more topics, the rest is counted."""
 _EXAMPLE: Final = "such as top=/camera/camera/color/image_raw or top=realsense-ros"
@@ -130,6 +132,19 @@ def topics_of(frames: Frames, words: Sequence[str]) -> tuple[str, ...]:
         InputError: A driver has none or several.
     """
     return tuple(_of_driver(frames, word, None) if word in DRIVERS else word for word in words)
+
+
+def undistorted_topics(frames: Frames) -> tuple[tuple[str, ...], str]:
+    """Return the image topics that hold no images that `distortion_node` distorted.
+
+    Returns:
+        The topics, none where all are meant, and a sentence on those left out; empty for none.
+    """
+    kept = tuple(topic for topic in frames.topics if not _DISTORTED.fullmatch(topic))
+    left_out = [topic for topic in frames.topics if topic not in kept]
+    if not kept or not left_out:
+        return (), ""
+    return kept, f"images that are distorted already are left out (--only-topic): {', '.join(left_out)}"
 
 
 def _stored_topic(frames: Frames, word: str) -> str:

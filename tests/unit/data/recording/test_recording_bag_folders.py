@@ -256,6 +256,24 @@ def test_depth_does_not_stop_colour(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert f"available: {IMAGE_TOPIC}" in capsys.readouterr().err
 
 
+def test_images_that_are_distorted_already_are_distorted_again_only_where_they_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, preview = tmp_path / "bag.mcap", "/cell/distorted/top/preview/compressed"
+    with TrialWriter(path, types=type_store()) as writer:
+        writer.add_channel(IMAGE_TOPIC, IMAGE_TYPE)
+        writer.add_channel(preview, COMPRESSED_TYPE)
+        writer.write(IMAGE_TOPIC, image_to_cdr(pixels(0), 1_000), 1_000)
+        writer.write(preview, compressed(1_000, 0), 1_000)
+    words = ["distort", str(path), "--distortion", "10:3", "--out"]
+    assert main([*words, str(tmp_path / "out")]) == 0
+    (made,) = (tmp_path / "out").rglob("*.png")
+    assert "preview" not in str(made)
+    assert f"are left out (--only-topic): {preview}" in capsys.readouterr().err
+    assert main([*words, str(tmp_path / "chosen"), "--only-topic", preview]) == 0
+    assert "preview" in str(next((tmp_path / "chosen").rglob("*.png")))
+
+
 def test_a_damaged_image_does_not_stop_the_others(tmp_path: Path) -> None:
     path = tmp_path / "bag.mcap"
     write_images(
