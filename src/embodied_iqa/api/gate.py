@@ -18,6 +18,7 @@ from embodied_iqa.arm.verdict import GateLease, Verdict
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.units import DAY_NS
 from embodied_iqa.imaging.images.frame import View, parse_view
+from embodied_iqa.models.subjects.alternative_names import policies_in
 from embodied_iqa.quality.gate.calibration_file import (
     SHIPPED_CALIBRATION,
     GateFile,
@@ -26,7 +27,7 @@ from embodied_iqa.quality.gate.calibration_file import (
 )
 from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
 from embodied_iqa.quality.gate.judge import GateOptions, ImageQuality
-from embodied_iqa.quality.gate.judgement import parse_judge
+from embodied_iqa.quality.gate.judgement import JudgeChoice, parse_judge
 from embodied_iqa.quality.gate.judges import make_judge, unfitted, unfitted_in_words
 from embodied_iqa.quality.gate.second_stage import GateDecision
 
@@ -52,11 +53,11 @@ class Gate:
             where a fitted judge has no fit for the camera and size, and statistics judge.
         options: Rules of the gate, such as the number of bad frames that give HOLD.
         judge: ``statistics``, ``learned`` or ``metric:NAME``; empty: that of the rules.
-        policy: Subject that decides on the images. A learned judge with a second stage for it also judges
-            its motions; empty: images alone.
+        policy: Subject that decides on the images, whose motions the judge's second stage for it judges
+            as well; empty: images alone.
 
     Raises:
-        UsageError: An unknown judge, or options that are none.
+        UsageError: An unknown judge, a policy for which it has no second stage, or options that are none.
         InputError: The file cannot be read, is from another version, or has no fit of this judge.
     """
 
@@ -79,6 +80,7 @@ class Gate:
             file, note = shared_gate_file(SHIPPED_CALIBRATION), _SIMULATED_ONLY
         else:
             file = load_gate_file(Path(calibration))
+        _check_policy(policy, options.kind, file)
         self._note = note
         self._gatekeeper = Gatekeeper(make_judge(options.kind, file, policy), options)
         self._kind = options.kind
@@ -208,3 +210,16 @@ class Gate:
 
 def _noted(*parts: str) -> str:
     return "; ".join(filter(None, parts))
+
+
+def _check_policy(policy: str, choice: JudgeChoice, file: GateFile) -> None:
+    """Refuse a policy whose motions nobody would judge."""
+    staged = [fit.policy for fit in file.fitted if fit.choice == choice and fit.second is not None]
+    if policy and not set(policies_in(policy)) & set(staged):
+        expected = "one whose motions are judged, or none to judge images alone"
+        raise UsageError(
+            f"the judge {choice} has no second stage for this policy",
+            expected=expected,
+            got=policy,
+            available=list(dict.fromkeys(staged)),
+        )

@@ -164,7 +164,7 @@ def _task_page(
         anchor=anchor,
         title=title,
         record=group[0].record,
-        guarded=any(run.gate_mode is GateMode.ON for run in group[0].record.runs),
+        guarded=any(run.gate_mode is GateMode.ON and run.was_executed for run in group[0].record.runs),
         recordings=recordings,
         rescore_commands=tuple(f"embodied-iqa rescore {shlex.quote(name)}" for name in recordings),
         runs=tuple(
