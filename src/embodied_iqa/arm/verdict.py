@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
+from typing import NoReturn
 
 from embodied_iqa.imaging.images.frame import View
 
@@ -15,6 +16,10 @@ class Verdict(IntEnum):
     HOLD = 1
     REJECT = 2
 
+    def __bool__(self) -> NoReturn:
+        """Refuse: PASS is 0, so that ``if verdict`` would move the robot on all but PASS."""
+        raise no_truth("a verdict", "verdict is Verdict.PASS")
+
 
 class GateMode(StrEnum):
     """What the gate may do."""
@@ -25,6 +30,16 @@ class GateMode(StrEnum):
     """Judges and reports, but always leases."""
     OFF = "off"
     """Does not measure images; leases every frame, so that freshness is still enforced."""
+
+
+def no_truth(what: str, instead: str) -> TypeError:
+    """Return the error of who asks whether something is true that must not decide about a motion so.
+
+    Args:
+        what: It, in words.
+        instead: What to write.
+    """
+    return TypeError(f"{what} is neither true nor false; expected {instead}, or gate.allows()")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,3 +65,7 @@ class GateLease:
     reason: str = ""
     needs_decision: bool = False
     decision: int | None = None
+
+    def __bool__(self) -> NoReturn:
+        """Refuse: a lease may forbid to move."""
+        raise no_truth("a lease", "lease.verdict is Verdict.PASS")

@@ -49,6 +49,19 @@ def test_the_robot_may_move_until_the_lease_of_the_newest_image_ends(file: Path)
         gate.permission(1010 * MS, "top")
 
 
+def test_only_a_permission_is_true_or_false(file: Path) -> None:
+    """PASS is 0: a bare ``if verdict`` would move the robot on all but PASS."""
+    gate = Gate(file)
+    assert not gate.permission(1000 * MS)
+    quality = gate.judge(GOOD, "top", 1000 * MS)
+    assert gate.permission(1000 * MS)
+    for vague in (quality, quality.verdict, Verdict.REJECT, gate.lease("top")):
+        with pytest.raises(TypeError, match=r"is neither true nor false; expected .* is Verdict.PASS"):
+            bool(vague)
+    gate.judge(DARK, "top", 1010 * MS)
+    assert not gate.permission(1010 * MS)
+
+
 def test_without_a_calibration_every_image_is_measured_and_rejected() -> None:
     gate = Gate()
     for stamp_ms in (1000, 1010):

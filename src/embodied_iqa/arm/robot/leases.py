@@ -27,6 +27,10 @@ class Permission:
     expires_ns: int
     frame_stamp_ns: int
 
+    def __bool__(self) -> bool:
+        """Return whether the arm may move."""
+        return self.verdict is Verdict.PASS
+
 
 @dataclass(frozen=True, slots=True)
 class StopAhead:

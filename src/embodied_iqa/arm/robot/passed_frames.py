@@ -35,7 +35,8 @@ class PassedFrames:
     @property
     def frames(self) -> tuple[tuple[View, int], ...]:
         """Cameras and stamps (ns), the newest first; none before every camera's newest frame has passed."""
-        passed = [lease for lease in self._newest.values() if lease and lease.verdict is Verdict.PASS]
+        known = [lease for lease in self._newest.values() if lease is not None]
+        passed = [lease for lease in known if lease.verdict is Verdict.PASS]
         if len(passed) < len(self._newest):
             return ()
         ordered = sorted(passed, key=lambda lease: lease.frame_stamp_ns, reverse=True)
@@ -45,7 +46,7 @@ class PassedFrames:
     def problem(self) -> str:
         """Which cameras lack a frame that passed, and why where the gate has said so; empty for none."""
         missing = [
-            f"{view} ({lease.reason})" if lease and lease.reason else str(view)
+            f"{view} ({lease.reason})" if lease is not None and lease.reason else str(view)
             for view, lease in self._newest.items()
             if lease is None or lease.verdict is not Verdict.PASS
         ]

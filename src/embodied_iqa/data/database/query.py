@@ -38,9 +38,10 @@ _SCALE: Final = 5
 """Highest opinion: the mean over the tasks is multiplied by it."""
 _COLUMNS: Final = {
     "refs": f"* REPLACE (if(source = '{SourceKind.FOLDER}', nullif(stamp_ns, 0), stamp_ns) AS stamp_ns)",
-    "tasks": "* REPLACE (nullif(difficulty, 0) AS difficulty)",
+    "tasks": "* REPLACE (nullif(difficulty, 0) AS difficulty, nullif(ability, '') AS ability, "
+    "nullif(plan, '') AS plan)",
 }
-"""Earlier versions wrote 0 for what is not known, see `data.database.store`."""
+"""Earlier versions wrote 0 and empty texts for what is not known, see `data.database.store`."""
 
 
 def views_of(store: DatabaseStore) -> dict[str, str]:

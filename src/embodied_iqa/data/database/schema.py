@@ -122,10 +122,11 @@ class ReferenceTask:
     rank: _Small
     """1 (easiest) to 5."""
     text: str
-    ability: str
+    ability: str | None
+    """Null where it is not known, for which earlier versions wrote an empty text, as for `plan`."""
     verb: str | None
     instruction: str | None
-    plan: str
+    plan: str | None
     difficulty: int | None
     """In points; null where nobody counted them, for which earlier versions wrote 0."""
     source: TaskSource

@@ -141,7 +141,7 @@ class DatabaseStore:
 
     def tasks(self, columns: Sequence[str] | None = None) -> Any:
         """Return the tasks as an Arrow table."""
-        return _with_unknown_points(self._read(self.tasks_file, TASKS.names, columns))
+        return _with_unknown_fields(self._read(self.tasks_file, TASKS.names, columns))
 
     def pairs(self, columns: Sequence[str] | None = None) -> Any:
         """Return the pairs as an Arrow table."""
@@ -177,11 +177,12 @@ def _with_unknown_stamps(references: Any) -> Any:
     return _with_column(references, REFERENCES.field("stamp_ns"), is_unset)
 
 
-def _with_unknown_points(tasks: Any) -> Any:
-    """Return tasks with null for points that nobody counted, where earlier versions wrote 0."""
-    if "difficulty" not in tasks.column_names:
-        return tasks
-    return _with_column(tasks, TASKS.field("difficulty"), pc.equal(tasks["difficulty"], 0))
+def _with_unknown_fields(tasks: Any) -> Any:
+    """Return tasks with null for what is not known, where earlier versions wrote 0 and empty texts."""
+    for name, unset in (("difficulty", 0), ("ability", ""), ("plan", "")):
+        if name in tasks.column_names:
+            tasks = _with_column(tasks, TASKS.field(name), pc.equal(tasks[name], unset))
+    return tasks
 
 
 def _with_column(table: Any, field: Any, is_unset: Any) -> Any:

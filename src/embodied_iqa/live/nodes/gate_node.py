@@ -115,7 +115,8 @@ class GateNode(ManagedNode[GateParameters]):
         now_ns = self.get_clock().now().nanoseconds
         quality, lease = self._gatekeeper.judge(view, image.stamp_ns, image.rgb, now_ns)
         if view in self._logs:
-            self._logs[view].judged(quality, self.config.judge, monotonic_ns())
+            age_ns = self.get_clock().now().nanoseconds - quality.stamp_ns
+            self._logs[view].judged(quality, self.config.judge, monotonic_ns(), age_ns)
         if view in self._passed_on:  # before the lease: the policy decides on what it is for
             self._pass_on(quality, cdr)
         self._lease_publisher.publish(lease_to_msg(lease, self.config.judge.mode))

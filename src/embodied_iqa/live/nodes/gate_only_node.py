@@ -140,7 +140,8 @@ class GateOnlyNode(ManagedNode[GateOnlyParameters]):
                 self._judge_next(view, b"")  # reports a silent camera
                 if camera.silence:
                     self._logs[view].silent(monotonic_ns())
-                wrong += [self._why_held(view, camera), self._logs[view].why_slow()]
+                slow = self._logs[view].why_slow(camera.counts()["lost"])
+                wrong += [self._why_held(view, camera), slow]
             counts = camera.counts().items()
             values |= {f"{view} {name}": count for name, count in counts if count or name in _COUNTED}
         message = f"mode {self._options.mode}, judge {self._options.kind}"
@@ -210,7 +211,8 @@ class GateOnlyNode(ManagedNode[GateOnlyParameters]):
     def _note(self, quality: ImageQuality) -> None:
         """Remember and log whether a camera is held, and how fast it is."""
         self._held[quality.view] = "" if quality.verdict is Verdict.PASS else quality.reason
-        self._logs[quality.view].judged(quality, self._options, monotonic_ns())
+        age_ns = self._now_ns() - quality.stamp_ns
+        self._logs[quality.view].judged(quality, self._options, monotonic_ns(), age_ns)
 
     def _judge_one(self, request: JudgeImage.Request, response: JudgeImage.Response) -> JudgeImage.Response:
         """Answer with the judgement of one image alone; a gate that is not configured judges nothing."""

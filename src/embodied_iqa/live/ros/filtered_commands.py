@@ -11,8 +11,9 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from embodied_iqa.arm.robot.lease_watch import Moment
 from embodied_iqa.base.units import SECOND_NS
-from embodied_iqa.live.ros.conversion import header_of
+from embodied_iqa.live.ros.conversion import header_of, ns_of
 from embodied_iqa.runs.graph.gate_filter_parameters import FilteredCommand, GateFilterParameters
 
 Command: TypeAlias = TwistStamped | JointTrajectory | Float64MultiArray
@@ -38,20 +39,31 @@ class Stops:
         self._positions: list[float] = []
         self._read_ns = 0
         self._lacking: list[str] = []
+        self._stamped = ""
 
-    def take_joints(self, message: JointState, now_ns: int) -> None:
-        """Keep the positions of our joints, in our order; a state that is damaged or lacks one is left alone.
+    def take_joints(self, message: JointState, now: Moment) -> None:
+        """Keep the positions of our joints, in our order.
+
+        A state that is damaged, lacks one, or is not of now by its stamp is left alone. A stamp of zero says
+        nothing.
 
         Args:
             message: The state.
-            now_ns: When it arrived, by a steady clock.
+            now: When it arrived; its stamp is ROS time.
         """
+        stamp_ns = ns_of(message.header.stamp)
+        old_s = (now.ros_ns - stamp_ns) / SECOND_NS if stamp_ns else 0.0
+        self._stamped = ""
+        if abs(old_s) > self._config.state_age_s:
+            when = f"{abs(old_s):.2f} s {'ago' if old_s > 0 else 'ahead'}"
+            self._stamped = f"; those that come are stamped {when}"
+            return
         known = dict(zip(message.name, message.position, strict=False))
         found = [known.get(joint, math.nan) for joint in self._config.joints]
         joints = zip(self._config.joints, found, strict=True)
         self._lacking = [joint for joint, position in joints if not math.isfinite(position)]
         if not self._lacking:
-            self._positions, self._read_ns = found, now_ns
+            self._positions, self._read_ns = found, now.steady_ns - round(max(old_s, 0.0) * SECOND_NS)
 
     def why_unfit(self, command: Command) -> str:
         """Return what is wrong with a command, which must not pass; empty where nothing is."""
@@ -71,15 +83,16 @@ class Stops:
     def why_lost(self, now_ns: int) -> str:
         """Return why nothing could be stopped soon: a stop holds joints at a state that has to be fresh.
 
-        Empty where it could; for the time see `take_joints`. No command passes meanwhile.
+        Empty where it could; the time is that of a steady clock. No command passes meanwhile.
         """
         if not self._config.command.holds:
             return ""
         if not self._positions:
-            newest = f"; the newest lacks {', '.join(self._lacking)}" if self._lacking else ""
+            newest = f"; the newest lacks {', '.join(self._lacking)}" if self._lacking else self._stamped
             return f"no state of all joints yet, at which a stop could hold them{newest}"
         age_s = (now_ns - self._read_ns) / SECOND_NS
-        return "" if age_s <= self._config.state_age_s else f"the newest joint state is {age_s:.2f} s old"
+        is_fresh = age_s <= self._config.state_age_s
+        return "" if is_fresh else f"the newest joint state is {age_s:.2f} s old{self._stamped}"
 
     def is_outdated(self, now_ns: int) -> bool:
         """Return whether a stop would send the arm to where it was long ago or nowhere: wait for a state."""

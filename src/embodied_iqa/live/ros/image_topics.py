@@ -38,7 +38,7 @@ def could_resend(node: Node, topic: str, qos: QoSProfile) -> bool:
     return offered == {ReliabilityPolicy.RELIABLE} and qos.reliability != ReliabilityPolicy.RELIABLE
 
 
-def _why_not_matched(node: Node, name: str, publishers: Sequence[TopicEndpointInfo]) -> str:
+def why_not_matched(node: Node, name: str, publishers: Sequence[TopicEndpointInfo]) -> str:
     """Return why the node's subscription matches none of the publishers; empty where it matches one."""
     own = (node.get_name(), node.get_namespace())
     subscriptions = [
@@ -71,7 +71,7 @@ def why_no_images(node: Node, topic: str, *, compressed: bool) -> str:
     publishers = node.get_publishers_info_by_topic(name)
     kinds = {publisher.topic_type for publisher in publishers}
     if wanted in kinds:
-        return _why_not_matched(node, name, [one for one in publishers if one.topic_type == wanted])
+        return why_not_matched(node, name, [one for one in publishers if one.topic_type == wanted])
     if kinds:
         return f"published as {', '.join(sorted(kinds))}, expected {wanted}"
     own = f"{node.get_fully_qualified_name()}/"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.arm.lease_options import LeaseOptions
-from embodied_iqa.arm.verdict import GateLease, GateMode, Verdict
+from embodied_iqa.arm.verdict import GateLease, GateMode, Verdict, no_truth
 from embodied_iqa.base.config import check_fields, parsed, ranged
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.units import DAY_NS, MILLISECOND_NS
@@ -133,6 +133,10 @@ class ImageQuality:
     frame_verdict: Verdict
     verdict: Verdict
     reason: str
+
+    def __bool__(self) -> NoReturn:
+        """Refuse: the quality of a bad image is there, too."""
+        raise no_truth("the quality of an image", "quality.verdict is Verdict.PASS")
 
     @property
     def statistics(self) -> ImageStatistics | None:

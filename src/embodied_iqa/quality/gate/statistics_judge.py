@@ -96,7 +96,7 @@ def faults_of(statistics: ImageStatistics, calibration: GateCalibration) -> tupl
     faults = [
         (severity, calibration.bounds[statistic].explain(statistic, statistics.value(statistic)))
         for statistic in Statistic
-        if (severity := calibration.bounds[statistic].judge(statistics.value(statistic)))
+        if (severity := calibration.bounds[statistic].judge(statistics.value(statistic))) is not Verdict.PASS
     ]
     faults.sort(key=lambda fault: -fault[0])
     worst = max((severity for severity, _ in faults), default=Verdict.PASS)

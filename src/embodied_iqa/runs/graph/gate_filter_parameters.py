@@ -37,7 +37,10 @@ class GateFilterParameters:
         command: twist, trajectory, positions or velocities.
         frame_id: Frame of the stop of a twist until a command has passed; then it is that of the command.
         joints: Names of the joints, in the order of the numbers; needed for all commands but twist.
-        state_age_s: Oldest joint state with which a command passes that can only be stopped by one [s].
+        state_age_s: Oldest joint state with which a command passes that can only be stopped by one [s]. Both
+            its arrival and its stamp count, a stamp of zero does not.
+        silence_s: Longest time between two commands of twist or velocities, after which one stop is sent; 0
+            for no limit [s].
         hold_s: From a stop to the point of the trajectory that holds the arm [s].
     """
 
@@ -46,6 +49,7 @@ class GateFilterParameters:
     frame_id: str = ""
     joints: tuple[str, ...] = ()
     state_age_s: float = ranged(0.1, 0.001, 5.0)
+    silence_s: float = ranged(0.5, 0.0, 60.0)
     hold_s: float = ranged(0.1, 0.0, 5.0)
 
     def check(self) -> None:

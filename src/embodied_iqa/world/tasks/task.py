@@ -68,15 +68,15 @@ class Task:
 
 
 def task_row(task: Task) -> TaskRow:
-    """Return the task as a row of a table; `task_from_row` is the inverse."""
+    """Return the task as a row of a table, the inverse of `task_from_row`; null is what is not known."""
     return {
         "task_id": task.id,
         "rank": task.rank,
         "text": task.text,
-        "ability": task.ability,
+        "ability": task.ability or None,
         "verb": None if task.verb is None else str(task.verb),
         "instruction": None if task.instruction is None else str(task.instruction),
-        "plan": _STEP_SEPARATOR.join(str(step) for step in task.plan),
+        "plan": _STEP_SEPARATOR.join(str(step) for step in task.plan) or None,
         "difficulty": task.difficulty,
         "source": str(task.source),
     }
@@ -89,12 +89,14 @@ def task_from_row(row: TaskRow) -> Task:
         InputError: A column is missing or holds something else.
     """
     try:
-        plan = tuple(parse_instruction(step) for step in str(row["plan"]).split(_STEP_SEPARATOR) if step)
+        plan = tuple(
+            parse_instruction(step) for step in str(row["plan"] or "").split(_STEP_SEPARATOR) if step
+        )
         return Task(
             id=str(row["task_id"]),
             rank=int(row["rank"] or 0),
             text=str(row["text"]),
-            ability=str(row["ability"]),
+            ability=str(row["ability"] or ""),
             verb=None if row["verb"] is None else Verb(str(row["verb"])),
             instruction=plan[0] if plan else None,
             plan=plan,

@@ -26,6 +26,8 @@ from embodied_iqa.data.database.reference_frames import ReferenceFrames
 from embodied_iqa.data.database.schema import Pair, Reference, ReferenceTask
 from embodied_iqa.data.database.store import DatabaseStore
 
+TASK_FIELDS = ("difficulty", 0), ("ability", ""), ("plan", "")
+
 
 @pytest.fixture(scope="module")
 def photos(tmp_path_factory: pytest.TempPathFactory) -> DatabaseStore:
@@ -35,12 +37,13 @@ def photos(tmp_path_factory: pytest.TempPathFactory) -> DatabaseStore:
 
 
 def as_before(store: DatabaseStore) -> DatabaseStore:
-    """Write the tables as earlier versions did: 0, in columns that know no null."""
-    for file, name in ((store.references_file, "stamp_ns"), (store.tasks_file, "difficulty")):
+    """Write the tables as earlier versions did: 0 and empty texts, in columns that know no null."""
+    old = (store.references_file, "stamp_ns", 0), *((store.tasks_file, *one) for one in TASK_FIELDS)
+    for file, name, unset in old:
         table = pq.read_table(file)
-        place, field = table.column_names.index(name), pa.field(name, pa.int64(), nullable=False)
-        zeros = pc.fill_null(table[name], 0)
-        pq.write_table(table.set_column(place, field, zeros), file)
+        place, kind = table.column_names.index(name), pa.scalar(unset).type
+        values = pc.fill_null(table[name], unset)
+        pq.write_table(table.set_column(place, pa.field(name, kind, nullable=False), values), file)
     record = store.record()
     hashes = {name: sha256_of(file) for name, file in store.files().items()}
     store.write_record(replace(record, sha256=hashes))
@@ -49,19 +52,21 @@ def as_before(store: DatabaseStore) -> DatabaseStore:
 
 def unknown(store: DatabaseStore) -> list[set[Any]]:
     stamps = {row.stamp_ns for row in rows_of(Reference, store.references())}
-    points = {row.difficulty for row in rows_of(ReferenceTask, store.tasks())}
+    tasks = list(rows_of(ReferenceTask, store.tasks()))
+    fields = [{getattr(row, name) for row in tasks} for name, _ in TASK_FIELDS]
     sql = [
         set(query(store, f"SELECT DISTINCT {column} AS one FROM {table}")["one"].to_pylist())
-        for column, table in (("stamp_ns", "refs"), ("difficulty", "tasks"))
+        for column, table in (("stamp_ns", "refs"), *((name, "tasks") for name, _ in TASK_FIELDS))
     ]
-    return [stamps, points, *sql]
+    return [stamps, *fields, *sql]
 
 
 def test_the_files_hold_null(photos: DatabaseStore) -> None:
-    for file, name in ((photos.references_file, "stamp_ns"), (photos.tasks_file, "difficulty")):
+    unknown_fields = [(photos.tasks_file, name) for name, _ in TASK_FIELDS]
+    for file, name in ((photos.references_file, "stamp_ns"), *unknown_fields):
         column = pq.read_table(file)[name]
         assert column.null_count == len(column) == 3
-    assert unknown(photos) == [{None}] * 4
+    assert unknown(photos) == [{None}] * 8
     assert {image.stamp_ns for image in ReferenceFrames(photos.path).images()} == {None}
 
 
@@ -71,12 +76,12 @@ def test_what_earlier_versions_wrote_is_read_as_null(tmp_path: Path) -> None:
         build_photos(tmp_path / f"db{number}", tasks)
     old, new = as_before(DatabaseStore(tmp_path / "db0")), DatabaseStore(tmp_path / "db1")
     assert pq.read_table(old.references_file)["stamp_ns"].to_pylist() == [0] * 3
-    assert unknown(old) == [{None}] * 4
+    assert unknown(old) == [{None}] * 8
     assert old.references(["stamp_ns"]).to_pydict() == {"stamp_ns": [None] * 3}
     assert check_database(old).result == "correct"
     assert isinstance(merge_databases(old, new, tmp_path / "both"), DatabaseRecord)
     both = DatabaseStore(tmp_path / "both")
-    assert unknown(both) == [{None}] * 4
+    assert unknown(both) == [{None}] * 8
     assert check_database(both).result == "correct"
 
 
@@ -94,7 +99,7 @@ def test_exports_hold_null(photos: DatabaseStore, tmp_path: Path, is_old: bool) 
     store = as_before(store) if is_old else store
     for kind in ("csv", "hf"):
         assert main(["export", str(store.path), "--format", kind, "--out", str(tmp_path / kind)]) == 0
-    for name, column in (("references", "stamp_ns"), ("tasks", "difficulty")):
+    for name, column in (("references", "stamp_ns"), *(("tasks", name) for name, _ in TASK_FIELDS)):
         with (tmp_path / "csv" / f"{name}.csv").open() as file:
             assert {row[column] for row in csv.DictReader(file)} == {""}
         (part,) = (tmp_path / "hf" / name).glob("*.parquet")

@@ -8,10 +8,12 @@ from types import SimpleNamespace
 import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import TwistStamped
+from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from embodied_iqa.arm.robot.lease_watch import Moment
 from embodied_iqa.arm.verdict import GateLease, GateMode, Verdict
 from embodied_iqa.base.config import build
 from embodied_iqa.base.errors import UsageError
@@ -20,10 +22,15 @@ from embodied_iqa.live.nodes.gate_filter_node import GateFilterNode
 from embodied_iqa.live.ros.conversion import header_of, lease_to_msg
 from embodied_iqa.live.ros.filtered_commands import Stops
 from embodied_iqa.live.ros.node import BaseNode
+from embodied_iqa.live.ros.qos import COMMAND
 from embodied_iqa.runs.graph.gate_filter_parameters import GateFilterParameters
 
 S = 1_000_000_000
 ELBOW_FIRST = JointState(name=["elbow", "other", "base"], position=[2.0, 9.0, 1.0])
+
+
+def at(time_ns: int, ros_ns: int | None = None) -> Moment:
+    return Moment(time_ns if ros_ns is None else ros_ns, time_ns)
 
 
 def stops(command: str, joints: tuple[str, ...] = ("base", "elbow"), **more: str) -> Stops:
@@ -54,12 +61,12 @@ def test_positions_stop_at_the_newest_state_in_the_order_of_the_joints() -> None
     made, command = stops("positions"), Float64MultiArray(data=[0.1, 0.2])
     assert made.why_unfit(command) == ""
     assert made.why_lost(0) == "no state of all joints yet, at which a stop could hold them"
-    made.take_joints(JointState(name=["base", "wrist"], position=[7.0, 8.0]), 2 * S)
+    made.take_joints(JointState(name=["base", "wrist"], position=[7.0, 8.0]), at(2 * S))
     assert made.why_lost(0).endswith("hold them; the newest lacks elbow")
-    made.take_joints(ELBOW_FIRST, 3 * S)
-    made.take_joints(JointState(name=["base"], position=[7.0]), 4 * S)
-    made.take_joints(JointState(name=["base", "elbow"], position=[7.0, math.nan]), 4 * S)
-    made.take_joints(JointState(name=["base", "elbow"], position=[7.0]), 4 * S)
+    made.take_joints(ELBOW_FIRST, at(3 * S))
+    made.take_joints(JointState(name=["base"], position=[7.0]), at(4 * S))
+    made.take_joints(JointState(name=["base", "elbow"], position=[7.0, math.nan]), at(4 * S))
+    made.take_joints(JointState(name=["base", "elbow"], position=[7.0]), at(4 * S))
     assert made.why_lost(3 * S + S // 10) == ""
     assert made.why_lost(3 * S + S // 5) == "the newest joint state is 0.20 s old"
     assert list(made.command(0).data) == [1.0, 2.0]
@@ -67,7 +74,7 @@ def test_positions_stop_at_the_newest_state_in_the_order_of_the_joints() -> None
 
 def test_a_trajectory_stops_at_one_point() -> None:
     made = stops("trajectory")
-    made.take_joints(ELBOW_FIRST, 0)
+    made.take_joints(ELBOW_FIRST, at(0))
     points = [JointTrajectoryPoint(positions=[0.1, 0.2])]
     assert made.why_unfit(JointTrajectory(joint_names=["elbow", "base"], points=points)) == ""
     said = made.why_unfit(JointTrajectory(joint_names=["base"]))
@@ -93,14 +100,14 @@ def test_a_trajectory_stops_at_one_point() -> None:
 )
 def test_empty_and_damaged_trajectories_do_not_pass(points: list[dict[str, list[float]]], said: str) -> None:
     made = stops("trajectory")
-    made.take_joints(ELBOW_FIRST, 0)
+    made.take_joints(ELBOW_FIRST, at(0))
     made_of = [JointTrajectoryPoint(**point) for point in points]
     assert said in made.why_unfit(JointTrajectory(joint_names=["base", "elbow"], points=made_of))
 
 
 def test_a_joint_that_is_named_twice_is_another_joint() -> None:
     made = stops("trajectory")
-    made.take_joints(ELBOW_FIRST, 0)
+    made.take_joints(ELBOW_FIRST, at(0))
     point = JointTrajectoryPoint(positions=[0.1, 0.2, 0.3])
     twice = JointTrajectory(joint_names=["base", "base", "elbow"], points=[point])
     assert "not for base, elbow" in made.why_unfit(twice)
@@ -121,14 +128,17 @@ NUMBERS = "std_msgs/msg/Float64MultiArray"
 class Arm:
     """The node without a graph: its clocks, its callbacks, and what it sends."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, policy: str = POLICY) -> None:
+    def __init__(
+        self, monkeypatch: pytest.MonkeyPatch, *, policy: str = POLICY, command: str = "positions"
+    ) -> None:
         self.now_ns, self.sent, self.listeners = 0, list[Float64MultiArray](), 1
-        self.said = list[str]()
-        self.publishers = {
+        self.said, self.offered = list[str](), COMMAND
+        self.publishers: dict[str, list[tuple[str, str, str]]] = {
+            "gate/lease": [("gate", "/", "embodied_iqa_msgs/msg/GateLease")],
             POLICY: [("policy", "/", NUMBERS)],
             CONTROLLER: [("gate_filter", "/cell1", NUMBERS)],
         }
-        values = {"views": ["top"], "command": "positions", "joints": ["base"]}
+        values = {"views": ["top"], "command": command, "joints": ["base"]}
         clock = SimpleNamespace(now=lambda: SimpleNamespace(nanoseconds=self.now_ns))
         quiet = SimpleNamespace(info=lambda line, **_named: self.said.append(line), warning=self.said.append)
         for name, made in {
@@ -141,8 +151,14 @@ class Arm:
             "create_subscription": lambda _self, _kind, name, *_words, **_qos: SimpleNamespace(
                 topic_name=name.replace("~/in", policy)
             ),
+            "resolve_topic_name": lambda _self, name: name,
+            "get_subscriptions_info_by_topic": lambda _self, _topic: [
+                SimpleNamespace(node_name="gate_filter", node_namespace="/cell1", qos_profile=COMMAND)
+            ],
             "get_publishers_info_by_topic": lambda _self, topic: [
-                SimpleNamespace(node_name=node, node_namespace=space, topic_type=kind)
+                SimpleNamespace(
+                    node_name=node, node_namespace=space, topic_type=kind, qos_profile=self.offered
+                )
                 for node, space, kind in self.publishers[topic]
             ],
             "count_publishers": lambda _self, topic: len(self.publishers[topic]),
@@ -160,8 +176,12 @@ class Arm:
         made = GateLease(View.TOP, self.now_ns, Verdict.PASS, Verdict.PASS, self.now_ns + S)
         self.node._take_lease(lease_to_msg(made, GateMode.ON))
 
-    def joint(self, position: float) -> None:
-        self.node._take_joints(JointState(name=["base"], position=[position]))
+    def joint(self, position: float, stamp_ns: int = 0) -> None:
+        header = header_of(stamp_ns, "")
+        self.node._take_joints(JointState(header=header, name=["base"], position=[position]))
+
+    def command(self, *numbers: float) -> None:
+        self.node._take_command(Float64MultiArray(data=list(numbers)))
 
     def released(self) -> None:
         self.lease()
@@ -220,9 +240,130 @@ def test_commands_of_another_type_are_named(monkeypatch: pytest.MonkeyPatch) -> 
     assert "another type" not in arm.node.health().message
     arm.publishers[POLICY].append(("other", "/", "std_msgs/msg/String"))
     wrong = f"another type on {POLICY}: std_msgs/msg/String, expected {NUMBERS}"
-    assert f"commands are held: {wrong}; " in arm.node.health().message
+    assert arm.node.health().message.startswith(f"{wrong}; commands are held: no lease")
     arm.node.health()
     assert arm.said == [begin, wrong], "once"
+    arm.released()
+    assert arm.node.health().message == f"{wrong}; commands pass"
+    assert arm.node.health().level == DiagnosticStatus.WARN
+    del arm.publishers[POLICY][0]
+    assert arm.node.health().message == f"commands are held: {wrong}"
+
+
+def test_a_policy_of_another_quality_of_service_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    arm = Arm(monkeypatch)
+    arm.released()
+    arm.offered = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+    said = arm.node.health().message
+    assert said.startswith(f"commands are held: 1 publisher of {POLICY} (/policy), never heard: ")
+    assert "offers reliability best_effort, asked for is reliable" in said
+
+
+def test_a_second_policy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    arm = Arm(monkeypatch)
+    arm.released()
+    arm.publishers[POLICY].append(("old", "/", NUMBERS))
+    wrong = f"2 publishers of {POLICY} (/old, /policy): expected one policy, the commands of all pass"
+    assert (arm.node.health().level, arm.node.health().message) == (
+        DiagnosticStatus.WARN,
+        f"{wrong}; commands pass",
+    )
+    assert arm.said.count(wrong) == 1
+
+
+def test_a_second_gate_stops_the_arm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would permit what the first one holds."""
+    arm = Arm(monkeypatch)
+    arm.released()
+    arm.publishers["gate/lease"] *= 2
+    arm.node._look()
+    arm.node._watch()
+    arm.command(6.0)
+    assert arm.targets() == [5.0, 1.0]
+    assert "2 publishers of gate/lease: expected one gate" in arm.node.health().message
+    del arm.publishers["gate/lease"][1:]
+    arm.node._look()
+    arm.command(7.0)
+    assert arm.targets() == [5.0, 1.0, 7.0]
+
+
+@pytest.mark.parametrize("unfit", [(math.nan,), (), (1.0, 2.0)])
+def test_an_unfit_command_stops_what_the_commands_before_it_set_in_motion(
+    monkeypatch: pytest.MonkeyPatch, unfit: tuple[float, ...]
+) -> None:
+    arm = Arm(monkeypatch, command="velocities")
+    arm.lease()
+    arm.node._watch()
+    for numbers in ((0.3,), unfit, unfit):
+        arm.command(*numbers)
+    assert arm.targets() == [0.0, 0.3, 0.0], "begins, moves, stops once"
+    arm.command(0.2)
+    assert arm.targets()[-1] == 0.2
+
+
+@pytest.mark.parametrize(("command", "stopped"), [("velocities", [0.0]), ("positions", [])])
+def test_a_policy_that_falls_silent_is_stopped_where_its_last_command_would_go_on(
+    monkeypatch: pytest.MonkeyPatch, command: str, stopped: list[float]
+) -> None:
+    arm = Arm(monkeypatch, command=command)
+    arm.joint(1.0)
+    arm.lease()
+    arm.command(0.3)
+    arm.sent.clear()
+    for _look in range(12):
+        arm.now_ns += S // 20
+        arm.joint(1.0)
+        arm.lease()
+        arm.node._watch()
+        assert arm.targets() == (stopped if arm.now_ns > S // 2 else [])
+    assert arm.said[-1].startswith("stop: no command for 0.55 s") == bool(stopped)
+
+
+@pytest.mark.parametrize(("old_ns", "words"), [(5 * S, "5.00 s ago"), (-S, "1.00 s ahead")])
+def test_states_of_another_time_by_their_stamp_hold_no_arm(
+    monkeypatch: pytest.MonkeyPatch, old_ns: int, words: str
+) -> None:
+    """The stop goes to the last state of now, also where those that come are old from one on."""
+    arm = Arm(monkeypatch)
+    arm.now_ns = 20 * S
+    arm.released()
+    for _state in range(3):
+        arm.now_ns += S // 20
+        arm.joint(9.0, arm.now_ns - old_ns)
+        arm.node._watch()
+    arm.command(6.0)
+    assert arm.targets() == [5.0, 1.0]
+    assert f"joint state is 0.15 s old; those that come are stamped {words}" in arm.node.health().message
+    arm.joint(3.0, arm.now_ns - S // 20)
+    arm.command(7.0)
+    assert arm.targets()[-1] == 7.0
+
+
+def test_an_arm_that_stops_and_goes_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    arm = Arm(monkeypatch, command="velocities")
+    arm.lease()
+    arm.node._watch()
+    for _time in range(2):
+        arm.lease()
+        arm.command(0.1)
+        arm.now_ns += 2 * S
+        arm.node._watch()
+    message = arm.node.health().message
+    assert message.startswith(
+        "3 stops in the last 10 s, the newest because the lease of the top view ran out"
+    )
+    arm.now_ns += 10 * S
+    assert "stops in" not in arm.node.health().message
+
+
+def test_a_hold_is_logged_once_though_its_age_grows(monkeypatch: pytest.MonkeyPatch) -> None:
+    arm = Arm(monkeypatch)
+    arm.released()
+    for _command in range(5):
+        arm.now_ns += 2 * S
+        arm.joint(1.0)
+        arm.command(6.0)
+    assert len([line for line in arm.said if "ran out" in line]) == 1
 
 
 def test_one_topic_on_both_sides_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

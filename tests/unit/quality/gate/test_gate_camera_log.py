@@ -61,6 +61,14 @@ def test_leases_that_are_shorter_than_the_period_are_named_once_with_a_value_to_
     assert camera.log.why_slow() == ""
 
 
+def test_where_many_images_are_lost_no_longer_lease_is_advised() -> None:
+    camera = Camera()
+    camera.show(*[""] * 8, period_ms=200)
+    assert camera.log.why_slow(lost=8).startswith("top: 8 of 16 images were lost on the way: ")
+    assert len(camera.lines) == 1
+    assert "set" not in camera.lines[0][1].replace("offset", "")
+
+
 @pytest.mark.parametrize("stops_time", [False, True])
 def test_a_pause_without_an_image_is_a_hold_where_time_goes_on(*, stops_time: bool) -> None:
     camera = Camera(stops_time=stops_time)

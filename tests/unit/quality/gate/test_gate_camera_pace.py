@@ -61,6 +61,25 @@ def test_a_lease_that_lasts_is_not_remarked_on() -> None:
     assert not _pace(*[200.0] * 6, ttl_s=0.6).warning()
 
 
+@pytest.mark.parametrize(
+    ("age_ms", "ttl_s", "end"),
+    [
+        (600, 0.4, "set judge.lease.ttl_s to 1"),
+        (320, 0.4, "set judge.lease.ttl_s to 0.7"),
+        (900, 0.4, "too old for a lease, which lasts at most 1 s, or a clock is wrong"),
+    ],
+)
+def test_images_so_old_that_their_leases_end_before_the_next_one(age_ms: int, ttl_s: float, end: str) -> None:
+    pace = _pace(*[125.0] * 6, ttl_s=ttl_s)
+    for number in range(7, 20):
+        pace.add(START_NS + number * 125_000_000, age_ms * 1_000_000)
+    old = f"its images are {age_ms / 1000:.2f} s old when judged"
+    assert pace.warning() == f"top arrives at 8.0 Hz, {old}, and its leases last 0.4 s: {end}"
+    for number in range(20, 40):
+        pace.add(START_NS + number * 125_000_000, 30_000_000)
+    assert not pace.warning()
+
+
 def test_late_images_alone_are_not_the_pace() -> None:
     assert not _pace(*[200.0] * 4).warning(), "too few to know"
     assert _pace(*[200.0] * 4).period_ns is None
