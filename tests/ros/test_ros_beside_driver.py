@@ -258,6 +258,21 @@ def test_chunks_a_hold_and_a_silent_driver(ros_domain: int, tmp_path: Path) -> N
         cell.arm()
 
 
+def test_a_second_gate_stops_the_arm_and_keeps_it_from_being_armed(ros_domain: int, tmp_path: Path) -> None:
+    """Such as one left over in another mode, which would permit what the first one holds."""
+    with RosGraph(ros_domain, tmp_path, ["arm_node"], PARAMETERS) as graph:
+        cell = Cell(graph)
+        cell.arm()
+        cell.move()
+        second = graph.publisher(GateLease, "/gate/lease", STATE)
+        graph.wait(lambda: cell.has(state=ArmStatus.STATE_STOPPED), "a stopped arm")
+        assert cell.statuses.last is not None
+        assert cell.statuses.last.reason.startswith("2 publishers of /gate/lease: expected one gate")
+        assert cell.rearm_refusal().startswith("2 publishers of /gate/lease: expected one gate")
+        graph.node.destroy_publisher(second)
+        cell.arm()
+
+
 def test_an_arm_whose_node_is_deactivated_or_shut_down_stops_and_does_not_go_on(
     ros_domain: int, tmp_path: Path
 ) -> None:

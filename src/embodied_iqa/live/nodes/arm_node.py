@@ -33,6 +33,7 @@ from embodied_iqa.live.ros.conversion import (
     ns_of,
     pose_of,
 )
+from embodied_iqa.live.ros.gate_report import several_gates
 from embodied_iqa.live.ros.goals import goal_of
 from embodied_iqa.live.ros.names import SLOWED_BY, STOP_CAUSE, SUPERVISION
 from embodied_iqa.live.ros.node import Health, ManagedNode, leave, main_of
@@ -49,6 +50,9 @@ _STATES = {
     ArmMode.HOLDING: ArmStatus.STATE_HOLDING,
     ArmMode.STOPPED: ArmStatus.STATE_STOPPED,
 }
+_LEASES = "gate/lease"
+_LOOK_S = 0.1
+"""The arm counts the gates so often."""
 _DEACTIVATED = "arm_node was deactivated"
 _SHUT_DOWN = "arm_node was shut down"
 
@@ -68,6 +72,7 @@ class ArmNode(ManagedNode[ArmParameters]):
         self._fault: RobotFault | None = None
         """The stop of the robot that somebody has to release there."""
         self._runner = ArmRunner(self._controller, report_rate_hz=config.report_rate_hz)
+        self._look_s, self._doubled = 0.0, ""
         self._supervision = Supervision("the trial", "arm_node")
         self._status_publisher = self.create_publisher(ArmStatus, "arm/status", EVENT)
         self._joint_publisher = self.create_publisher(JointState, "arm/joint_states", **adjustable(STATE))
@@ -76,7 +81,7 @@ class ArmNode(ManagedNode[ArmParameters]):
         self._frames.fix(config.frames.base_link, config.frames.base, T_BASELINK_BASE)
         self._T_tool_flange = invert(tool_along_z(config.tool_length_m))
         group = MutuallyExclusiveCallbackGroup()
-        self.create_subscription(GateLease, "gate/lease", self._take_lease, STATE, callback_group=group)
+        self.create_subscription(GateLease, _LEASES, self._take_lease, STATE, callback_group=group)
         self.create_subscription(ActionChunk, "vla/actions", self._take_chunk, EVENT, callback_group=group)
         self.create_subscription(Empty, SUPERVISION, self._supervised, EVENT, callback_group=group)
         self.create_service(RearmArm, "arm/rearm", self._rearm, callback_group=group)
@@ -174,10 +179,17 @@ class ArmNode(ManagedNode[ArmParameters]):
         if self.active:
             now_ns = self.get_clock().now().nanoseconds  # states keep coming after a clock was set back
             self._carry_out(self._runner.tick(measured) or self._runner.watch(now_ns))
-            lost = self._supervision.lost(time.monotonic())
+            lost = self._supervision.lost(time.monotonic()) or self._several_gates()
             if lost and self._runner.state.is_armed:
                 self._carry_out(self._runner.stop(lost, measured))
         self._arm.answer()
+
+    def _several_gates(self) -> str:
+        """Return that more than one gate grants leases, as of a moment ago; else empty."""
+        now_s = time.monotonic()
+        if now_s >= self._look_s:
+            self._look_s, self._doubled = now_s + _LOOK_S, several_gates(self, _LEASES)
+        return self._doubled
 
     def _watch(self, lost: str) -> None:
         if self.active:
@@ -243,7 +255,11 @@ class ArmNode(ManagedNode[ArmParameters]):
 
     def _rearm(self, request: RearmArm.Request, response: RearmArm.Response) -> RearmArm.Response:
         measured = self._arm.read()
-        problem = self._arm.problem or why_not_yet(measured, ns_of(request.from_stamp))
+        problem = (
+            self._arm.problem
+            or several_gates(self, _LEASES)
+            or why_not_yet(measured, ns_of(request.from_stamp))
+        )
         if not self.active or measured is None or problem:
             response.message = problem if self.active else "arm_node is not active"
             return response

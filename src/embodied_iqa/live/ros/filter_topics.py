@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from rclpy.node import Node
 from rclpy.topic_endpoint_info import TopicEndpointInfo
 
+from embodied_iqa.live.ros.gate_report import several_gates
 from embodied_iqa.live.ros.image_topics import why_not_matched
 
 
@@ -31,9 +32,7 @@ class FilterTopics:
 
     def several_gates(self) -> str:
         """Return that more than one gate grants leases, so that none counts; empty where none or one does."""
-        count = self.node.count_publishers(self.leases)
-        killed = "one that was killed counts for some seconds more"
-        return f"{count} publishers of {self.leases}: expected one gate; {killed}" if count > 1 else ""
+        return several_gates(self.node, self.leases)
 
     def remarks(self) -> tuple[str, ...]:
         """Return what is wrong with the topics of policy and controller."""

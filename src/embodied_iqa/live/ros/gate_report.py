@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final, Self
 
 from diagnostic_msgs.msg import DiagnosticStatus
+from rclpy.node import Node
 
 from embodied_iqa.arm.verdict import Verdict
 from embodied_iqa.live.ros.node import Health, ManagedNode
@@ -18,15 +19,27 @@ _INACTIVE: Final = "not active: no lease, so nothing may move"
 _REPEAT_S: Final = 60.0
 
 
+def several_gates(node: Node, topic: str) -> str:
+    """Return that more than one gate grants leases: one would permit what another one holds; else empty.
+
+    Args:
+        node: Who takes or grants them.
+        topic: Of the leases.
+    """
+    name = node.resolve_topic_name(topic)
+    gates = node.count_publishers(name)
+    killed = "one that was killed counts for some seconds more"
+    return f"{gates} publishers of {name}: expected one gate; {killed}" if gates > 1 else ""
+
+
 def why_not_gating(node: ManagedNode[Any], topic: str) -> str:
     """Return why a gate does not do its work, or not it alone, which it logs; empty where all is well.
 
     Args:
         node: The gate.
-        topic: Of its leases, after remapping: a second gate there would permit what the first one holds.
+        topic: Of its leases.
     """
-    gates = node.count_publishers(topic)
-    doubled = f"{gates} publishers of {topic}: expected one gate" if gates > 1 else ""
+    doubled = several_gates(node, topic)
     if doubled:
         node.get_logger().warning(doubled, throttle_duration_sec=_REPEAT_S)
     return "; ".join(filter(None, ("" if node.active else _INACTIVE, doubled)))
