@@ -16,6 +16,8 @@ from embodied_iqa.base.states import replace
 _STANDSTILL: Final = 0.005
 """The speed slider is at 0; it has whole percents."""
 _FULL_SPEED: Final = 0.995
+_HALF_MISSED: Final = 1.75
+"""Periods of the controller for each state that is handled; single late ones are not worth a warning."""
 
 Advanced = tuple[ControllerState, tuple[GoalReport, ...]]
 
@@ -120,6 +122,15 @@ def slider_words(state: ControllerState) -> str:
     """Return that the speed slider at the robot slows the arm; empty where it does not."""
     slider = _slider(state)
     return f"the speed slider is at {slider:.0%}" if slider < _FULL_SPEED else ""
+
+
+def late_words(state: ControllerState) -> str:
+    """Return that half of the controller's states or more are missed, which slows the arm; else empty."""
+    if state.pace < _HALF_MISSED:
+        return ""
+    return (
+        f"this computer handles one of {state.pace:.0f} states: the arm is slower, and stops later, by that"
+    )
 
 
 def _slider(state: ControllerState) -> float:

@@ -16,7 +16,7 @@ from std_msgs.msg import Empty
 from embodied_iqa.arm.robot.arm import Arm
 from embodied_iqa.arm.robot.arm_runner import ArmReport, ArmRunner, ArmTick, why_not_yet
 from embodied_iqa.arm.robot.controller import make_controller
-from embodied_iqa.arm.robot.goal_execution import slider_words
+from embodied_iqa.arm.robot.goal_execution import late_words, slider_words
 from embodied_iqa.arm.robot.messages import ArmMode, ArmState, RobotFault
 from embodied_iqa.arm.robot.supervision import Supervision
 from embodied_iqa.arm.robot.ur.arm import UrArm
@@ -164,9 +164,11 @@ class ArmNode(ManagedNode[ArmParameters]):
         if self._fault:
             values[STOP_CAUSE] = self._fault.cause
             return Health(level=DiagnosticStatus.ERROR, message=self._fault.reason, values=values)
+        said = f"{state.mode}: {state.reason}" if state.reason else str(state.mode)
+        late = late_words(state)
         return Health(
-            level=DiagnosticStatus.WARN if state.mode is ArmMode.STOPPED else DiagnosticStatus.OK,
-            message=f"{state.mode}: {state.reason}" if state.reason else str(state.mode),
+            level=DiagnosticStatus.WARN if late or state.mode is ArmMode.STOPPED else DiagnosticStatus.OK,
+            message="; ".join(filter(None, (said, late))),
             values=values | {"goals lost": runner.goals_lost},
         )
 

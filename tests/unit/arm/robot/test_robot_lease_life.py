@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from embodied_iqa.arm.lease_options import LeaseOptions
 from embodied_iqa.arm.robot.controller import make_controller
 from embodied_iqa.arm.robot.controller_options import ControllerOptions
+from embodied_iqa.arm.robot.goal_execution import late_words
 from embodied_iqa.arm.robot.messages import ArmMode, GoalOutcome
 from embodied_iqa.arm.verdict import GateLease, Verdict
 from embodied_iqa.imaging.images.frame import View
@@ -151,6 +152,8 @@ def test_an_arm_whose_states_are_missed_brakes_sooner(every: int) -> None:
     assert bench.state.run is not None, "the end of its path is not why it stands"
     assert (bench.state.pace == 1.0) is (every == 1), "exactly, where none is missed"
     assert bench.state.pace == pytest.approx(every, rel=0.1)
+    late = f"this computer handles one of {every} states" if every > 1 else ""
+    assert late_words(bench.state).partition(":")[0] == late
 
 
 def test_a_state_that_comes_late_is_made_up_for_by_the_next() -> None:

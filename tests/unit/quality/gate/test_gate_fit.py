@@ -339,6 +339,13 @@ def test_a_gate_that_holds_clean_frames_names_what_would_help(
     assert words in advice
 
 
+def test_a_judge_that_ranks_worse_than_a_coin_is_named() -> None:
+    made = frames([0.0, 0.5, 0.0, 0.5], ["a", "a", "b", "b"], [True, False] * 2)
+    judged = JudgedFrames(made, np.array([0.9, 0.1] * 2), np.zeros(4), np.zeros(4, np.bool_))
+    advice = advice_of(judged, Threshold(1.0, Promise(0.1, None), 2, 0.0, 0.0), LossKind.DECISION)
+    assert "worse than a coin (AUC 0.00): no threshold helps" in advice
+
+
 def test_area_under_the_curve_is_the_share_of_ordered_pairs() -> None:
     values, positive = np.array([0.1, 0.4, 0.4, 0.9]), np.array([False, True, False, True])
     assert area_under_curve(values, positive) == pytest.approx(3.5 / 4)

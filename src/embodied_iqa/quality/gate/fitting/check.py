@@ -24,6 +24,7 @@ NOTABLE: Final = 0.1
 
 _MOST_HELD: Final = 0.05
 _FALSE_HOLDS: Final = 0.01
+_COIN: Final = 0.5
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -113,9 +114,14 @@ def rounded(numbers: Mapping[str, float]) -> dict[str, float | None]:
 def advice_of(judged: JudgedFrames, threshold: Threshold, kind: LossKind) -> str:
     """Return what would help a threshold that holds many clean frames of the calibration; else nothing.
 
+    Where the judge predicts less loss for harmful images than for others, no threshold helps.
     The bound on the risk of n scenes has a term of 1 / (n + 1): few scenes promise little, whatever the judge
     predicts. The number of scenes is that at which all but one in a hundred clean frames pass.
     """
+    ranked = area_under_curve(judged.value, judged.frames.loss(kind) > HARMFUL)
+    if ranked < _COIN:
+        worse = f"this judge ranks the images of the calibration worse than a coin (AUC {ranked:.2f})"
+        return f"{worse}: no threshold helps, take another judge"
     clean = judged.part(judged.frames.clean)
     held = float(clean.held(threshold.value).mean())
     if held <= _MOST_HELD:
