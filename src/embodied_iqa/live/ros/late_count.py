@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 MessageT = TypeVar("MessageT")
 _NUMBER = "publication_sequence_number"
+_PUBLISHERS = 4
+"""Of one topic, those that published last."""
 
 
 class LateCount:
-    """Counts over any number of topics; each topic has one publisher.
+    """Counts over any number of topics, each of one or a few publishers, which number their messages.
+
+    Who published a message is not known: it is taken for the next of the publisher with the nearest number.
 
     Attributes:
         total: Messages that were published between two handled ones, since the last start.
@@ -38,19 +42,23 @@ class LateCount:
             take: Handles a message.
             topic: Name in `by_topic`; empty for none.
         """
-        last = starts = 0
+        newest: deque[int] = deque(maxlen=_PUBLISHERS)
+        starts = 0
 
         def handle(message: MessageT, info: Mapping[str, int]) -> None:
-            nonlocal last, starts
+            nonlocal starts
             if starts != self._starts:
-                last, starts = 0, self._starts
+                newest.clear()
+                starts = self._starts
             number = info[_NUMBER]
-            if 0 < last < number:  # a publisher that was restarted counts from 1 again
+            last = max((one for one in newest if one < number), default=0)
+            if last:  # else it is another publisher, or one that was restarted and counts from 1 again
+                newest.remove(last)
                 missed = number - last - 1
                 self.total += missed
                 if topic and missed:
                     self.by_topic[topic] += missed
-            last = number
+            newest.append(number)
             take(message)
 
         return handle

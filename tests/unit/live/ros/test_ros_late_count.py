@@ -19,6 +19,15 @@ def test_gaps_between_handled_messages_count_and_a_restarted_publisher_does_not(
     assert handled == [7, 8, 12, 1, 1, 2, 4]
 
 
+def test_two_publishers_of_a_topic_count_each_for_itself() -> None:
+    """As of decisions: the policy's, and those of the way back to the start."""
+    late = LateCount()
+    handle = late.counting(lambda _message: None, "decisions")
+    for number in (44, 45, 1, 46, 47, 2, 49):
+        handle("", {"publication_sequence_number": number})
+    assert (late.total, late.by_topic) == (1, {"decisions": 1})
+
+
 def test_what_was_missed_before_a_restart_does_not_count() -> None:
     late = LateCount()
     top = late.counting(lambda _number: None)

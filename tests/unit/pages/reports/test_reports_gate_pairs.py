@@ -89,6 +89,12 @@ def test_what_is_only_shown_does_not_count_in_the_means(recording: Path, tmp_pat
     ]
 
 
+def test_what_no_gate_has_judged_has_not_passed(recording: Path, tmp_path: Path) -> None:
+    text = words(page_of([task_of(recording, GateMode.OFF, FAILURE)], tmp_path))
+    assert "mode off: no image is judged No image was judged." in text
+    assert "Every frame passed." not in text
+
+
 def test_a_task_counts_once_with_and_without_the_gate(recording: Path) -> None:
     shadow, on = (task_of(recording, mode, SUCCESS) for mode in (GateMode.SHADOW, GateMode.ON))
     other = dataclasses.replace(shadow, record=dataclasses.replace(shadow.record, scene_seed=8))

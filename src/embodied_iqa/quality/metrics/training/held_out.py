@@ -18,11 +18,10 @@ from embodied_iqa.quality.metrics.learned.trained import TrainedMetric
 from embodied_iqa.quality.metrics.trainable import TrainingSet
 from embodied_iqa.quality.metrics.training.cache import input_cache
 from embodied_iqa.quality.metrics.training.measuring import measure_inputs
+from embodied_iqa.quality.metrics.training.metric_training import HELD_OUT_INPUTS
 from embodied_iqa.quality.metrics.training.recipes import MetricRecipe
 
 Array = NDArray[np.float64]
-HELD_OUT_INPUTS: Final = "held_out_inputs"
-"""Measured images during the test, mapped into memory."""
 _AT_ONCE: Final = 256
 """Images of one inference."""
 

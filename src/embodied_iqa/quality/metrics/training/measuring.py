@@ -60,8 +60,12 @@ class InputStore:
             dtype: Of a number.
 
         Raises:
-            InputError: The folder cannot be written.
+            InputError: The folder cannot be written, or holds something else.
         """
+        files = (_RECORD, _VALUES, _VIEWS)
+        other = [item.name for item in folder.iterdir() if item.name not in files] if folder.is_dir() else []
+        if other:
+            raise InputError(f"{folder} holds no measured inputs", expected="a new folder", got=other[0])
         record = {"digest": digest, "shape": list(shape), "dtype": dtype.str}
         try:
             if _recorded(folder) != record:

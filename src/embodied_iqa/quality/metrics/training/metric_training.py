@@ -32,7 +32,7 @@ from embodied_iqa.quality.metrics.learned.card import (
     save_metric_card,
 )
 from embodied_iqa.quality.metrics.learned.trained import KIND
-from embodied_iqa.quality.metrics.learned.training_range import TrainingRange
+from embodied_iqa.quality.metrics.learned.training_range import RANGE_FILE, TrainingRange
 from embodied_iqa.quality.metrics.trainable import FEWEST_REFERENCES, TrainingSet
 from embodied_iqa.quality.metrics.training.cache import input_cache
 from embodied_iqa.quality.metrics.training.exporting import export_network
@@ -64,10 +64,25 @@ REGION_FOLDER: Final = "region_encoder"
 """Region encoder that was trained because none was given."""
 INPUTS_FOLDER: Final = "inputs"
 """Measured images of an unfinished training, mapped into memory."""
+HELD_OUT_INPUTS: Final = "held_out_inputs"
+"""Likewise, of its evaluation."""
 _JOB: Final = "training of a metric"
 _CURVE: Final = "curve.svg"
 _ONE_IN: Final = 6
 """Of the training references one in this many is the validation part."""
+_OWN: Final = frozenset(
+    {
+        TRAINING_FOLDER,
+        REGION_FOLDER,
+        INPUTS_FOLDER,
+        HELD_OUT_INPUTS,
+        NETWORK_FILE,
+        CARD_FILE,
+        RANGE_FILE,
+        _CURVE,
+    }
+)
+"""What a training writes: a folder with anything else is somebody's."""
 _LIBRARIES: Final = ("numpy", "opencv-python-headless", "onnxruntime", "torch")
 
 Watch = Callable[[MetricEpoch], None]
@@ -85,6 +100,13 @@ def _refuse_few(samples: TrainingSet) -> None:
     if count < FEWEST_REFERENCES:
         expected = f"{FEWEST_REFERENCES} or more"
         raise InputError("too few references to train on", expected=expected, got=count)
+
+
+def _refuse_foreign(out: Path) -> None:
+    other = [item.name for item in out.iterdir() if item.name not in _OWN] if out.is_dir() else []
+    if foreign := [name for name in other if not name.startswith(".")]:
+        expected = "a new or empty folder, or one of this training"
+        raise InputError(f"{out} holds no {_JOB}", expected=expected, got=min(foreign))
 
 
 def _learned_first(samples: TrainingSet, held: Container[str]) -> tuple[TrainingSet, int]:
@@ -143,8 +165,8 @@ class RecipeTraining:
 
         Raises:
             UsageError: The folder holds a metric of another training.
-            InputError: Too few references, an image is missing, or an unfinished training is another one or
-                under way in another process.
+            InputError: Too few references, an image is missing, the folder holds something else, or an
+                unfinished training is another one or under way in another process.
         """
         with self._shown(samples, seed) as watch:
             return self.train_watched(samples, out, seed, watch)
@@ -155,6 +177,7 @@ class RecipeTraining:
         record = self._record(samples, seed)
         if _is_finished(out, record, seed):
             return f"{KIND}:{out}"
+        _refuse_foreign(out)
         with JobFolder(out, _JOB).locked():
             if not _is_finished(out, record, seed):  # another process may have finished it since
                 self._train(samples, out, seed, record, watch)

@@ -260,6 +260,20 @@ def test_images_are_measured_once_and_validation_references_are_not_trained_on(t
     assert held == validation_references(REFERENCES[::-1], 0)
 
 
+@pytest.mark.parametrize("name", ["notes.txt", "inputs/thesis.txt"])
+def test_a_folder_of_somebody_is_refused_and_left_as_it_was(tmp_path: Path, name: str) -> None:
+    """Of images: their inputs are stored in the folder and removed at the end."""
+    file = tmp_path / "own" / name
+    file.parent.mkdir(parents=True)
+    file.write_text("mine")
+    with pytest.raises(
+        InputError, match=r"own holds no training of a metric|inputs holds no measured inputs"
+    ):
+        small("cnniqa", epochs=1).train(samples(), tmp_path / "own", 0)
+    assert file.read_text() == "mine"
+    assert not list((tmp_path / "own").rglob("*.onnx"))
+
+
 def test_one_training_works_in_a_folder(tmp_path: Path) -> None:
     training, reads = small("embodied-nr", epochs=1), list[str]()
     with (
