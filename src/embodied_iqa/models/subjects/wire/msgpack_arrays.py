@@ -35,15 +35,20 @@ def pack(value: object) -> bytes:
     return packed
 
 
-def unpack(message: bytes, most_bytes: int) -> Any:
+def unpack(message: bytes, most_bytes: int, what: str = "a message") -> Any:
     """Return the content of a message; arrays are read-only views of its bytes.
+
+    Args:
+        message: As it came.
+        most_bytes: The longest that is read.
+        what: The message in words, for errors.
 
     Raises:
         ProtocolError: It is longer than ``most_bytes``, malformed, nested too deeply, or holds a type that is
             not allowed.
     """
     if len(message) > most_bytes:
-        raise ProtocolError("a message is too long", expected=f"at most {most_bytes} bytes", got=len(message))
+        raise ProtocolError(f"{what} is too long", expected=f"at most {most_bytes} bytes", got=len(message))
     try:
         value = msgpack.unpackb(
             message,
@@ -56,7 +61,7 @@ def unpack(message: bytes, most_bytes: int) -> Any:
         raise
     except (ValueError, TypeError, RecursionError, msgpack.exceptions.UnpackException) as error:
         why = str(error) or type(error).__name__
-        raise ProtocolError(f"a message is not readable msgpack: {why}") from None
+        raise ProtocolError(f"{what} is not readable msgpack: {why}") from None
     _check(value, 0)
     return value
 

@@ -174,7 +174,7 @@ class PolicyClient:
         return message
 
     def _map(self, message: bytes) -> dict[str, Any]:
-        content = unpack(message, self._limits.most_bytes)
+        content = unpack(message, self._limits.most_bytes, f"the answer of {self._address}")
         if not isinstance(content, dict) or not all(isinstance(key, str) for key in content):
             raise ProtocolError(
                 f"{self._address} sends an invalid answer", expected="a map", got=type(content).__name__

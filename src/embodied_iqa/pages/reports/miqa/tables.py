@@ -156,7 +156,8 @@ def fall_table(result: MiqaEvaluation, task: VisionTask) -> Table:
             **_FALL_SHARES,
             Column("Types that fall"): lambda row: "{} of {}".format(*result.falling_types(task, row.metric)),
         },
-        "Types that fall: types whose mean score falls from each uniform level to the next.",
+        "Types that fall: types whose mean score falls from each uniform level to the next, of those with "
+        "images at two uniform levels or more.",
         name=f"falls_{task}",
     )
 

@@ -73,7 +73,7 @@ def _tally(runs: Sequence[RunRecord], noun: str) -> str:
     count = Counter(run.outcome for run in runs)
     if count[None] == len(runs):
         return f"{plural(len(runs), noun)} {'has' if len(runs) == 1 else 'have'} no recorded end"
-    text = f"{count[Outcome.SUCCESS]} of {plural(len(runs), noun)} succeeded"
+    text = f"{count[Outcome.SUCCESS]} of {plural(len(runs) - count[None], noun)} succeeded"
     remarks = []
     if stops := count[Outcome.EMERGENCY_STOP]:
         remarks.append(f"{stops} ended in an emergency stop")
@@ -86,7 +86,7 @@ def _tally(runs: Sequence[RunRecord], noun: str) -> str:
     if failed := sum(bool(run.failure) for run in runs):
         remarks.append(f"in {failed} the policy failed at every decision")
     if unknown := count[None]:
-        remarks.append(f"{unknown} {'has' if unknown == 1 else 'have'} no recorded end")
+        remarks.append(f"{unknown} more {'has' if unknown == 1 else 'have'} no recorded end")
     return f"{text}, and {', '.join(remarks)}" if remarks else text
 
 
@@ -162,7 +162,10 @@ def _gate(scores: Sequence[RunScores]) -> Tile:
 
 
 def _success(runs: Sequence[RunRecord]) -> Tile:
-    if not runs:
-        return Tile("Success", ABSENT, "no distorted run", None)
-    done = sum(run.outcome is Outcome.SUCCESS for run in runs)
-    return Tile("Success", f"{done}", f"of {plural(len(runs), 'distorted run')}", 100 * done / len(runs))
+    ended = [run.outcome for run in runs if run.outcome is not None]
+    if not ended:
+        return Tile(
+            "Success", ABSENT, "no distorted run has a recorded end" if runs else "no distorted run", None
+        )
+    done = ended.count(Outcome.SUCCESS)
+    return Tile("Success", f"{done}", f"of {plural(len(ended), 'distorted run')}", 100 * done / len(ended))

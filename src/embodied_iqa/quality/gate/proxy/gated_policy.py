@@ -270,7 +270,7 @@ class GatedPolicy:
         judged = [self._judge_camera(values, camera) for camera in self._options.cameras]
         stranger = unjudged(values, self._options.known)
         if stranger is not None:
-            judged.append(self._refused(None, f"the image {stranger} has no --view and no --ignore"))
+            judged.append(self._refused(None, _why_stranger(stranger, values)))
         return values, judged
 
     def _judge_camera(self, values: Mapping[str, list[Any]], camera: ProxyCamera) -> Judged:
@@ -320,3 +320,12 @@ def _view_report(judged: Judged) -> dict[str, Any]:
         "value": None if judged.prediction is None else judged.prediction.value,
         "threshold": None if judged.prediction is None else judged.prediction.threshold,
     }
+
+
+def _why_stranger(key: str, values: Mapping[str, list[Any]]) -> str:
+    """Return why a value that nobody judges holds the query: it is an image, or could be one by its size."""
+    texts = [value for value in values.get(key, ()) if isinstance(value, str)]
+    if texts:
+        size = max(map(len, texts))
+        return f"{key}, a text of {size} characters, could be an image; if it is none: --ignore {key}"
+    return f"the image {key} has no --view and no --ignore"

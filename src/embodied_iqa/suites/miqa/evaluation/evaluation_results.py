@@ -148,7 +148,12 @@ class FallRow:
     def falls(self) -> bool:
         """Whether the mean score falls from each uniform level that has images to the next."""
         known = [value for value in self.uniform if value is not None]
-        return len(known) > 1 and all(mild > strong for mild, strong in pairwise(known))
+        return self.has_levels and all(mild > strong for mild, strong in pairwise(known))
+
+    @property
+    def has_levels(self) -> bool:
+        """Whether two uniform levels or more have images: with fewer, nothing can fall."""
+        return sum(value is not None for value in self.uniform) > 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +202,7 @@ class MiqaEvaluation:
         return tuple(row for row in self.falls if (row.task, row.kind) == (task, ALL_TYPES))
 
     def falling_types(self, task: VisionTask, metric: str) -> tuple[int, int]:
-        """Return of how many types the mean score of a metric falls at each level, and of how many in all."""
+        """Return how many types' mean scores fall at each level, and how many have several levels."""
         rows = [row for row in self.falls if (row.task, row.metric) == (task, metric)]
-        kinds = [row.falls for row in rows if row.kind != ALL_TYPES]
+        kinds = [row.falls for row in rows if row.kind != ALL_TYPES and row.has_levels]
         return sum(kinds), len(kinds)
