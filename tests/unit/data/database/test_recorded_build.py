@@ -23,7 +23,9 @@ from embodied_iqa.models.subjects.catalogue import Backend, Role, names_of
 from trial_recording import NOISE, TASK, Recorder, stamp_ns, start_ns, type_store
 
 WIDTH_PX, HEIGHT_PX = 160, 120
-PANEL = (*names_of(Role.VLM, Backend.EMBEDDED), *names_of(Role.VLA, Backend.EMBEDDED))
+EMBEDDED = (*names_of(Role.VLM, Backend.EMBEDDED), *names_of(Role.VLA, Backend.EMBEDDED))
+PANEL = ("classical-vlm", "panel-vlm-plain", "classical-vla", "panel-vla-query", "panel-vla-hand")
+"""Both kinds of each role; the last one sees the wrist camera alone."""
 TYPES = 30
 
 
@@ -66,12 +68,18 @@ def write_large_trial(path: Path) -> Path:
     return recorder.close({"version": "1", "camera_node.source": "simulated"})
 
 
-def built(out: Path, *words: str) -> tuple[DatabaseStore, list[dict[str, Any]]]:
-    """Build with the embedded panel, verify, and return the references."""
-    assert main(["build", "--out", str(out), "--panel", "embedded", "--seed", "1", "--json", *words]) == 0
+def built(out: Path, *words: str, panel: str = ",".join(PANEL)) -> tuple[DatabaseStore, list[dict[str, Any]]]:
+    """Build, verify, and return the references."""
+    assert main(["build", "--out", str(out), "--panel", panel, "--seed", "1", "--json", *words]) == 0
     assert main(["db", "check", str(out)]) == 0
     store = DatabaseStore(out)
     return store, store.references().to_pylist()
+
+
+def subjects_in(store: DatabaseStore, panel: tuple[str, ...]) -> set[str]:
+    """Return who has answered."""
+    parts = (part for name in panel for part in store.annotation_parts(name))
+    return {row["subject"] for part in parts for row in part.to_pylist()}
 
 
 def test_a_trial_becomes_a_whole_database(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -93,10 +101,7 @@ def test_a_trial_becomes_a_whole_database(tmp_path: Path, capsys: pytest.Capture
         assert row["T_base_tool"][3] == pytest.approx(0.3)
     tasks = store.tasks().to_pylist()
     assert [(task["rank"], task["text"]) for task in tasks] == [(1, TASK)] * 2
-    answered = {
-        row["subject"] for part in map(store.annotation_parts, PANEL) for t in part for row in t.to_pylist()
-    }
-    assert answered == set(PANEL)
+    assert subjects_in(store, PANEL) == set(PANEL)
     before = store.scores_file.read_bytes()
     built(tmp_path / "db", "--from-bag", str(recording))
     assert store.scores_file.read_bytes() == before
@@ -161,9 +166,10 @@ def test_pose_of_nan_leaves_the_image_out_by_name(tmp_path: Path, capsys: pytest
     head = "# embodied-iqa-tasks 1\nimage,bag,stamp_ns,view,rank,text,verb\n"
     rows = [f",kitchen.mcap,{stamp},wrist,1,pick the red cube,pick" for stamp in (1000, 2000)]
     tasks.write_text(head + "\n".join(rows) + "\n", encoding="utf-8")
-    store, references = built(
-        tmp_path / "db", "--from-bag", str(recording), "--tasks", str(tasks), "--references", "1"
-    )
+    words = ["--from-bag", str(recording), "--tasks", str(tasks), "--references", "1"]
+    store, references = built(tmp_path / "db", *words, panel="embedded")
+    assert subjects_in(store, EMBEDDED) == set(EMBEDDED)
+    assert store.record().counts["annotations"] == len(EMBEDDED) * (1 + TYPES)
     assert [row["stamp_ns"] for row in references] == [2000]
     assert references[0]["cameras"][0]["T_base_camera"] == np.eye(4).ravel().tolist()
     skipped = (store.path / "skipped.csv").read_text()
