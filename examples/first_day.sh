@@ -58,12 +58,11 @@ step calibrate embodied-iqa gate calibrate morning/clean.mcap --out my_gate.yaml
 step "gate check" embodied-iqa gate check afternoon/clean.mcap --calibration my_gate.yaml
 
 # 10. is the cell as the files say, and does the policy answer?
-GATE=gate_node.calibration=$PWD/my_gate.yaml
-step check embodied-iqa cell check cell.yaml hand_eye.yaml rehearsal.yaml --set "$GATE" \
-    --task "$TASK" --out checked
+step check embodied-iqa cell check cell.yaml hand_eye.yaml rehearsal.yaml \
+    --set gate_node.calibration=my_gate.yaml --task "$TASK" --out checked
 
 # 11. the gated run; a person at the terminal says when the scene is ready and whether the task was done
 python -m person &
 PERSON=$!
-step trial embodied-iqa trial --config cell.yaml --config hand_eye.yaml --config rehearsal.yaml --set "$GATE" --gate on \
-    --set trial_node.run_limit_s=30.0 --task "$TASK" --no-distortion --out run
+step trial embodied-iqa trial --config cell.yaml --config hand_eye.yaml --config rehearsal.yaml \
+    --calibration my_gate.yaml --gate on --set trial_node.run_limit_s=30.0 --task "$TASK" --no-distortion --out run

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +13,19 @@ from embodied_iqa.base.user_files.yaml_files import parse_yaml
 
 _FORM: Final = "node.parameter=value"
 _CONSENT: Final = "loading.trust_remote_code=true"
+_OPTIONS: Final[Mapping[str, str]] = {
+    "arm_node.model": "--model",
+    "arm_node.robot": "--robot",
+    "arm_node.ur.ip": "--robot-ip",
+    "camera_node.path": "--camera-path",
+    "camera_node.source": "--camera",
+    "gate_node.calibration": "--calibration",
+    "gate_node.judge.kind": "--judge",
+    "gate_node.judge.mode": "--gate",
+    "vla_node.subject": "--vla",
+    "vlm_node.subject": "--vlm",
+}
+"""Parameters that an option sets, too; the views of every node are set by `--view`."""
 
 
 def add_node_options(parser: argparse.ArgumentParser) -> None:
@@ -73,3 +86,21 @@ def overrides_of(words: Sequence[str], what: str = "a parameter", form: str = _F
         except InputError as error:
             raise UsageError(str(error)) from None
     return overrides
+
+
+def with_settings(named: Mapping[str, Scalar], words: Sequence[str]) -> dict[str, Scalar]:
+    """Return the parameters that options set, and those of `--set`.
+
+    Args:
+        named: ``node.parameter`` to value, of the options that were given.
+        words: Of `--set`.
+
+    Raises:
+        UsageError: A word is wrong, or an option and `--set` set the same parameter.
+    """
+    settings = overrides_of(words)
+    twice = next((name for name in settings if name in named), None)
+    if twice is not None:
+        option = _OPTIONS.get(twice, "--view")
+        raise UsageError(f"{option} and --set set the same parameter", expected="one of them", got=twice)
+    return {**named, **settings}

@@ -14,7 +14,8 @@ from typing import Final
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.cell_options import add_cell_options, cell_overrides
-from embodied_iqa.cli.node_options import add_node_options, overrides_of
+from embodied_iqa.cli.gate_options import add_calibration, gate_overrides
+from embodied_iqa.cli.node_options import add_node_options, with_settings
 from embodied_iqa.cli.output import next_command
 from embodied_iqa.cli.plan_options import add_plan_options, read_plan
 from embodied_iqa.quality.gate.calibration_file import SHIPPED_CALIBRATION
@@ -38,6 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     length.add_argument("--seconds", type=float, metavar="S", help="how long to record")
     add_plan_options(parser, CleanRecordingPlan, "silence_s as silence", silence_s="S")
     add_cell_options(parser)
+    add_calibration(add, ", noted in the recording, and checked against it next")
     add_node_options(parser)
     add_plan_options(parser, CleanRecordingPlan, "namespace")
     add("--json", action="store_true", help="print the result as JSON")
@@ -53,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
     graph = check_cell(
         resolve(
             tuple(arguments.config),
-            cell_overrides(arguments) | overrides_of(arguments.set),
+            with_settings(cell_overrides(arguments) | gate_overrides(arguments), arguments.set),
             namespace=namespace,
             only_reads=True,
         )

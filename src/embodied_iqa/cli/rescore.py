@@ -13,6 +13,7 @@ from typing import Final
 from embodied_iqa.base.errors import InputError, UsageError, UserError
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.distortion_options import add_distortion_options
+from embodied_iqa.cli.gate_options import add_calibration
 from embodied_iqa.cli.node_options import add_node_options, overrides_of
 from embodied_iqa.cli.output import next_command, print_json, print_note
 from embodied_iqa.cli.parser import perform
@@ -63,7 +64,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_frame_options(parser)
     parser.add_argument("--out", type=Path, metavar="DIR", help="new or empty folder for scores.json")
     add_node_options(parser)
-    parser.add_argument("--calibration", type=Path, metavar="FILE", help="calibration of the gate")
+    add_calibration(parser.add_argument, " (default: that of the trial)")
     parser.add_argument(
         "--playback", action="store_true", help="play the recording through the ROS nodes (needs --out)"
     )

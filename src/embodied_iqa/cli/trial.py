@@ -18,7 +18,8 @@ from embodied_iqa.base.errors import EmbodiedIqaError, UsageError
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.cell_options import add_cell_options, cell_overrides
 from embodied_iqa.cli.distortion_options import add_distortion_options, schedules_of
-from embodied_iqa.cli.node_options import add_consent, add_node_options, overrides_of, with_consent
+from embodied_iqa.cli.gate_options import add_calibration, add_judge, gate_overrides
+from embodied_iqa.cli.node_options import add_consent, add_node_options, with_consent, with_settings
 from embodied_iqa.cli.output import next_command, print_json, print_note, print_progress
 from embodied_iqa.cli.person import END_KEY, end_key, person_at_terminal
 from embodied_iqa.cli.plan_options import seed_number
@@ -95,6 +96,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add(
         "--gate", choices=[str(mode) for mode in GateMode], help="default: shadow in simulation, on otherwise"
     )
+    add_calibration(add, " (default: the shipped one, of the simulated cameras)")
+    add_judge(add, None, "; default: learned in simulation, if it was fitted to the policy, else statistics")
     add(
         "--vlm",
         metavar="SUBJECT",
@@ -258,8 +261,8 @@ def _overrides(arguments: argparse.Namespace) -> dict[str, Scalar]:
         "vla_node.subject": arguments.vla,
     }
     overrides: dict[str, Scalar] = {name: value for name, value in named.items() if value is not None}
-    overrides |= cell_overrides(arguments)
-    return overrides | overrides_of(with_consent(arguments, "vlm_node", "vla_node"))
+    overrides |= gate_overrides(arguments) | cell_overrides(arguments)
+    return with_settings(overrides, with_consent(arguments, "vlm_node", "vla_node"))
 
 
 def _run_with_progress(

@@ -60,6 +60,16 @@ def refused(
         (["--vlm", "gpt"], ["'gpt'", "available", "classical-vlm"]),
         (["--vla", "pi0"], ["'pi0'", "available", "classical-vla"]),
         (["--gate", "maybe"], ["maybe", "shadow"]),
+        (["--judge", "maybe"], ["unknown judge", "expected statistics, learned or metric:NAME", "'maybe'"]),
+        (
+            ["--judge", "learned", "--set", "gate_node.judge.kind=statistics"],
+            ["--judge and --set set the same parameter", "got 'gate_node.judge.kind'"],
+        ),
+        (
+            ["--calibration", "mine.yaml", "--set", "gate_node.calibration=yours.yaml"],
+            ["--calibration and --set set the same parameter", "got 'gate_node.calibration'"],
+        ),
+        (["--view", "top", "--set", "gate_node.views=[top]"], ["--view and --set set the same parameter"]),
         (["--camera", "webcam"], ["webcam", "simulated"]),
         (["--robot", "kuka"], ["kuka", "sim"]),
         (["--scene-seed", "seven"], ["seven", "int"]),
@@ -159,6 +169,7 @@ def test_images_that_no_camera_would_read_are_refused(
         (["--camera", "files", "--robot", "none", "--camera-path", "{tmp}/images"], ["--camera-path"]),
         (["--camera", "bag", "--robot", "none", "--camera-path", "{tmp}/x.mcap"], ["x.mcap"]),
         (["--set", "gate_node.calibration=mine.yaml"], ["mine.yaml"]),
+        (["--calibration", "ours.yaml"], ["ours.yaml"]),
         (["--set", "gate_node.calibration=config/gate/mine.yaml"], ["config/gate/mine.yaml"]),
     ],
 )

@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from embodied_iqa.cli.experiment.running import _parameters
+from embodied_iqa.cli.experiment import configure
+from embodied_iqa.cli.experiment.running import _graph, _parameters
 from embodied_iqa.cli.main import main
+from embodied_iqa.runs.experiment.experiment_plan import parse_subjects
 from embodied_iqa.runs.graph.node_table import resolve
 from fail_points import fail_point
 from live_process import TRIAL_S, running_program
@@ -94,6 +96,10 @@ def _check_another_plan(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["--ros", "--namespace", "cell 1"], "not a ROS namespace"),
         (["--set", "nonsense"], "node.parameter=value"),
         (["--gate", "maybe"], "unknown gate"),
+        (["--judge", "maybe"], "unknown judge"),
+        (["--gate", "on", "--set", "gate_node.judge.mode=off"], "--gate and --set set the same parameter"),
+        (["--judge", "learned", "--set", "gate_node.judge.kind=learned"], "--judge and --set set the same"),
+        (["--calibration", "a.yaml", "--set", "gate_node.calibration=a.yaml"], "--calibration and --set"),
         (["--gate", "off,oracle", "--ros"], "no live gate knows the schedule"),
         (["--schedule", "burst", "--schedule", "burst:start=1"], "duplicate schedule"),
         (["--gate", "off,on", "--ros", "--attach"], "a running graph has one gate"),
@@ -108,6 +114,14 @@ def test_what_is_refused_leaves_nothing(
     assert main([*WORDS, str(out), *words]) == 2
     assert said in capsys.readouterr().err
     assert not out.exists()
+
+
+def test_the_gate_has_options_of_its_own(tmp_path: Path) -> None:
+    parser = argparse.ArgumentParser()
+    configure(parser)
+    words = ["--out", "x", "--calibration", str(tmp_path / "mine.yaml"), "--judge", "metric:piqe"]
+    gate = _graph(parser.parse_args(words), parse_subjects("classical-vla")).gate_node
+    assert (gate.calibration, str(gate.judge.kind)) == (str(tmp_path / "mine.yaml"), "metric:piqe")
 
 
 def test_a_gate_that_was_fitted_anew_is_another_parameter(tmp_path: Path) -> None:

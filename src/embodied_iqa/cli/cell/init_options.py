@@ -13,6 +13,7 @@ from embodied_iqa.arm.robot.limits import ArmLimits, check_corner
 from embodied_iqa.base.config import build
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.kinematics.models import NAMED_MODELS
+from embodied_iqa.cli.gate_options import add_calibration
 from embodied_iqa.cli.output import print_progress
 from embodied_iqa.cli.parser import perform
 from embodied_iqa.data.frames.cameras import parse_topics
@@ -44,7 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--wall-x", type=float, metavar="M", help=wall)
     camera = "topic of a camera's images, such as top=/camera/camera/color/image_raw; may be repeated"
     add("--topic", action="append", metavar="VIEW=TOPIC", help=camera)
-    add("--calibration", type=Path, metavar="FILE", help="calibration of the gate, if there is one already")
+    add_calibration(add, ", if there is one already")
     add("--vla", metavar="SUBJECT", help="policy, such as pi0-ur5=openpi://gpu:8000")
     add("--vlm", metavar="SUBJECT", help="VLM that answers about the images; none for no VLM")
     add("--seconds", type=float, default=3.0, metavar="S", help="how long to look at the cameras (default 3)")

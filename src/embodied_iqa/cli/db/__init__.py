@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Final
 
+from embodied_iqa.cli.gate_options import add_calibration, add_judge
 from embodied_iqa.cli.parser import perform
 from embodied_iqa.cli.plan_options import add_workers, seed_number
 
@@ -54,10 +55,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     join.add_argument("experiments", type=Path, nargs="+", metavar="EXPERIMENT", help=folders)
     judge = actions.add_parser("judge", help="keep the verdicts of a gate on all pairs beside the scores")
     judge.add_argument("database", type=Path, metavar="DB", help=_DB)
-    file = "file of `gate calibrate` or `gate fit`; its verdicts replace those of an earlier gate"
-    judge.add_argument("--calibration", type=Path, required=True, metavar="FILE", help=file)
-    kinds = "statistics, learned or metric:NAME; the last two of `gate fit` (default statistics)"
-    judge.add_argument("--judge", default="statistics", metavar="NAME", help=kinds)
+    add_calibration(judge.add_argument, "; its verdicts replace those of an earlier gate", required=True)
+    add_judge(judge.add_argument, more="; the last two of `gate fit`")
     for action in (check, show, health, merge, sql, join, judge):
         action.add_argument("--json", action="store_true", help="print the result as JSON")
 

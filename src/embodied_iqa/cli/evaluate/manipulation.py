@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.progress import ProgressBars
+from embodied_iqa.cli.gate_options import add_calibration, add_judge
 from embodied_iqa.cli.output import console, next_command, print_json, table_of
 from embodied_iqa.cli.plan_options import (
     add_engine_options,
@@ -76,8 +77,8 @@ def _add_arms(parser: argparse.ArgumentParser) -> None:
     add("--seed", type=seed_number, default=0, metavar="N", help="seed of the distortions (default 0)")
     gates = [str(item) for item in GateArm if item is not GateArm.OFF]
     add("--gate", metavar="GATES", help=f"also run each condition with gates, some of {','.join(gates)}")
-    add("--judge", default="statistics", metavar="NAME", help="of the gate (default statistics)")
-    add("--calibration", type=Path, metavar="FILE", help="of the gate; needed with --gate")
+    add_judge(add)
+    add_calibration(add, "; needed with --gate")
 
 
 def run(arguments: argparse.Namespace) -> int:

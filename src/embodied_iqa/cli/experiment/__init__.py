@@ -7,6 +7,7 @@ from pathlib import Path
 
 from embodied_iqa.base.kinematics.models import NAMED_MODELS
 from embodied_iqa.cli.distortion_options import add_distortion_options
+from embodied_iqa.cli.gate_options import add_calibration, add_judge
 from embodied_iqa.cli.node_options import add_node_options
 from embodied_iqa.cli.parser import perform
 from embodied_iqa.cli.plan_options import add_engine_options, seed_number
@@ -41,6 +42,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="off (default, as in the paper; required for a real arm), shadow, on, or by commas to compare: "
         "statistics, learned, metric:NAME (each also with +repair), oracle",
     )
+    add_calibration(add, " (default: the shipped one, of the simulated cameras)")
+    add_judge(add, None, "; of the gates on and shadow (default statistics)")
     scenes = "scenes, or initial states, of each task (default 1)"
     add("--scenes", type=int, default=1, metavar="N", help=scenes)
     add(

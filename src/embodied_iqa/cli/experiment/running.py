@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
@@ -19,7 +19,8 @@ from embodied_iqa.base.jobs.engine import EngineOptions
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.distortion_options import schedules_of
 from embodied_iqa.cli.experiment.table import as_tree, print_detectors, print_gates, print_table, write_csv
-from embodied_iqa.cli.node_options import overrides_of
+from embodied_iqa.cli.gate_options import gate_overrides
+from embodied_iqa.cli.node_options import with_settings
 from embodied_iqa.cli.output import next_command, print_json, print_progress
 from embodied_iqa.cli.person import END_KEY, end_key, person_at_terminal
 from embodied_iqa.cli.plan_options import engine_of
@@ -254,7 +255,7 @@ def _resolved(
     the arms ``on`` and ``shadow`` is statistics unless it is set.
     """
     named: dict[str, Scalar] = {} if mode is None else {_GATE: str(mode)}
-    overrides = {_GATE: str(GateMode.OFF)} | named | _overrides(arguments) | {"vla_node.subject": subject}
+    overrides = {_GATE: str(GateMode.OFF), **_overrides(arguments, named), "vla_node.subject": subject}
     graph = resolve(
         tuple(arguments.config),
         overrides,
@@ -271,7 +272,7 @@ def _resolved(
     return graph
 
 
-def _overrides(arguments: argparse.Namespace) -> dict[str, Scalar]:
+def _overrides(arguments: argparse.Namespace, gate: Mapping[str, Scalar]) -> dict[str, Scalar]:
     named = {
         "vlm_node.subject": arguments.vlm,
         "arm_node.robot": arguments.robot,
@@ -280,7 +281,7 @@ def _overrides(arguments: argparse.Namespace) -> dict[str, Scalar]:
         "camera_node.source": arguments.camera,
     }
     overrides: dict[str, Scalar] = {name: value for name, value in named.items() if value}
-    return overrides | overrides_of(arguments.set)
+    return with_settings({**gate, **overrides, **gate_overrides(arguments)}, arguments.set)
 
 
 def _parameters(arguments: argparse.Namespace, graph: GraphParameters) -> dict[str, Scalar]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from embodied_iqa.base.errors import MissingDependencyError
+from embodied_iqa.cli.gate_options import add_calibration, add_judge
 from embodied_iqa.cli.parser import Parser, perform
 from embodied_iqa.runs.graph.launch_arguments import GATE_ARGUMENTS
 
@@ -30,9 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     calibrate = actions.add_parser("calibrate", help="calibrate cameras from 20 clean frames or more")
     calibrate.module = f"{__name__}.live_source"
     check = actions.add_parser("check", help="judge the images of a folder or recording")
-    check.add_argument(
-        "--calibration", type=Path, required=True, metavar="FILE", help="YAML file with the calibration"
-    )
+    add_calibration(check.add_argument, required=True)
     fit = actions.add_parser("fit", help="fit the gate to what a policy loses, with a promise on new scenes")
     fit.module = f"{__name__}.fit_options"
     proxy = actions.add_parser("proxy", help="judge the images on their way to a policy server")
@@ -51,8 +50,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         if argument.name not in {"image", "config"}:
             run_node.add_argument(f"--{argument.name}", metavar=argument.value, help=argument.description)
     run_node.add_argument("--json", action="store_true", help="print the topics as JSON")
-    judge = "statistics, learned or metric:NAME; the last two of `gate fit` (default statistics)"
-    check.add_argument("--judge", default="statistics", metavar="NAME", help=judge)
+    add_judge(check.add_argument, more="; the last two of `gate fit`")
     for action, count in ((calibrate, "?"), (check, None)):
         source = "images, a folder of them or of folders by camera, recording, data set, or database"
         action.add_argument("source", type=Path, nargs=count, help=source)

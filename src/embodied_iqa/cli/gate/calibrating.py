@@ -274,11 +274,10 @@ def _next(
     """Return the command that uses the calibration: of images of others, the gate beside their stack."""
     file, judge = arguments.calibration, str(parse_judge(arguments.judge))
     is_default = judge == JudgeKind.STATISTICS
-    if not arguments.topic and stored.are_of_a_cell:
-        kind = () if is_default else ("--set", f"gate_node.judge.kind={judge}")
-        cell = ("--config", "CELL.yaml") if stored.are_real else ()
-        return "trial", *cell, "--set", f"gate_node.calibration={file}", *kind
     kind = () if is_default else ("--judge", judge)
+    if not arguments.topic and stored.are_of_a_cell:
+        cell = ("--config", "CELL.yaml") if stored.are_real else ()
+        return "trial", *cell, "--calibration", file, *kind
     known = {one.view for one in gate.cameras}
     seen = [view for view in checked if view in known]
     names = {view: f"TOPIC_OF_{view.upper()}" if len(seen) > 1 else "TOPIC" for view in seen}

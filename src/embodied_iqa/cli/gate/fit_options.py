@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from embodied_iqa.cli.gate_options import add_judge
 from embodied_iqa.cli.node_options import add_node_options
 from embodied_iqa.cli.parser import yaml_file
 from embodied_iqa.cli.plan_options import add_plan_options, add_workers
 from embodied_iqa.cli.stored_options import add_stored_options
 from embodied_iqa.quality.gate.fitting.fit_plan import FitPlan
+from embodied_iqa.quality.gate.judgement import JudgeKind
 from embodied_iqa.quality.gate.risk_control import Promise
 
 
@@ -24,7 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--out", type=yaml_file, required=True, metavar="FILE", help=out)
     add("--keep", action="store_true", help="keep the other cameras and fits in FILE")
     add_plan_options(parser, Promise, "risk", "confidence", risk="R", confidence="P")
-    add("--judge", default="learned", metavar="NAME", help="learned (default) or metric:NAME")
+    add_judge(add, JudgeKind.LEARNED, kinds="learned or metric:NAME")
     add_plan_options(parser, FitPlan, "loss", "features", "seed")
     ranges = "ordinary ranges of the cameras, of `gate calibrate` (default from the clean frames)"
     add("--statistics", type=Path, metavar="FILE", help=ranges)

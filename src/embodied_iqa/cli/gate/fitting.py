@@ -80,7 +80,7 @@ def fit(arguments: argparse.Namespace) -> int:
 def _next(arguments: argparse.Namespace, store: DatabaseStore, plan: FitPlan) -> tuple[object, ...]:
     """Return the command that uses the fit: where the images come from, or on them if they are of others."""
     judge = str(plan.judge)
-    file: tuple[object, ...] = ("--set", f"gate_node.calibration={arguments.out}")
+    file: tuple[object, ...] = ("--calibration", arguments.out)
     if plan.acts is not Acts.WHEN_SEEN:
         file += ("--set", f"vla_node.policy.acts={plan.acts}")
     origins = store.references(["source", "origin"]).to_pylist()
@@ -88,7 +88,7 @@ def _next(arguments: argparse.Namespace, store: DatabaseStore, plan: FitPlan) ->
     if not suites:
         ours = {row["source"] for row in origins} <= {SourceKind.SIMULATION, SourceKind.RECORDING}
         if ours and not arguments.task and not arguments.tasks:
-            return "trial", *file, "--set", f"gate_node.judge.kind={judge}"
+            return "trial", *file, "--judge", judge
         chosen = ("--view", arguments.view, "--judge", judge)
         return "gate", "check", store.path, *chosen, "--calibration", arguments.out
     world = ("experiment", "--world", suites[0], "--vla", arguments.vla)

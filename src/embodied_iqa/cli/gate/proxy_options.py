@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from embodied_iqa.cli.gate_options import add_calibration, add_judge
 from embodied_iqa.cli.plan_options import add_plan_options, number_of, within
 from embodied_iqa.quality.gate.proxy.hold_answers import HoldOptions
 
@@ -16,13 +17,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--policy", required=True, metavar="ADDRESS", help=policy)
     listen = "address for the clients (default 127.0.0.1:8001); others than loopback need a token"
     add("--listen", default="127.0.0.1:8001", metavar="HOST:PORT", help=listen)
-    file = "YAML file of `gate calibrate` or `gate fit`, from images as the clients send them"
-    add("--calibration", type=Path, required=True, metavar="FILE", help=file)
+    add_calibration(add, ", from images as the clients send them", required=True)
     camera = "image of an observation and its camera in FILE; :rot180 if it is sent upside down; repeatable"
     add("--view", action="append", default=[], metavar="KEY=VIEW[:rot180]", help=camera)
     ignore = "image that passes without a judgement; repeatable"
     add("--ignore", action="append", default=[], metavar="KEY", help=ignore)
-    add("--judge", default="statistics", metavar="NAME", help="statistics (default), learned or metric:NAME")
+    add_judge(add)
     recover = "good observations in a row that end a hold (default 1)"
     add("--recover", type=within(int, 1, 1000), metavar="N", help=recover)
     add("--shadow", action="store_true", help="judge and report, hold nothing")

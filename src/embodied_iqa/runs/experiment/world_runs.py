@@ -244,6 +244,6 @@ def check_judge(calibration: str, rules: GateOptions, world: str) -> None:
     if camera not in known:
         raise UsageError(
             f"the gate {rules.kind} knows no images of the camera {camera[0]} at {camera[1]}x{camera[2]}",
-            expected=f"--set gate_node.calibration=FILE of `embodied-iqa gate {how}` on images of this world",
+            expected=f"--calibration FILE of `embodied-iqa gate {how}` on images of this world",
             got=str(file.path),
         )

@@ -75,7 +75,7 @@ def test_a_database_is_built(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert [task.rank for task in rows_of(ReferenceTask, store.tasks())] == [1] * len(rows)
     fit = argparse.Namespace(out="gate.yaml", vla="pi0-libero=openpi://gpu:8000")
     words = "experiment --world libero_object --vla pi0-libero=openpi://gpu:8000 --gate off,learned"
-    words += " --set gate_node.calibration=gate.yaml --out DIR"
+    words += " --calibration gate.yaml --out DIR"
     plan: Any = SimpleNamespace(judge="learned", acts=Acts.WHEN_SEEN)
     assert fitting._next(fit, store, plan) == tuple(words.split()), "what a gate that is fitted is for"
 

@@ -77,6 +77,6 @@ def test_a_gate_knows_them_and_names_them(
     wanted = ("gate", "check", recording, "--calibration", gate, "--view")
     assert printed(capsys, *wanted, "left_wrist")["counts"] == {"pass": FRAMES, "hold": 0, "reject": 0}
     assert main([*map(str, wanted), "front"]) == 0
-    assert capsys.readouterr().err == f"next: embodied-iqa trial --set gate_node.calibration={gate}\n"
+    assert capsys.readouterr().err == f"next: embodied-iqa trial --calibration {gate}\n"
     assert main([*map(str, wanted), "top"]) == 2
     assert "has no such camera; got 'top'; available: front, left_wrist" in capsys.readouterr().err
