@@ -45,12 +45,12 @@ def whole(kinds: tuple[str, ...] = ("fog",), references: int = 3) -> list[MiqaRo
 
 
 def test_a_score_of_both_levels_falls_everywhere_and_its_opposite_nowhere() -> None:
-    rows = whole()
+    rows = whole(references=10)
     levels = np.array([row.roi_level + row.background_level for row in rows], np.float64)
     falling, rising = found(rows, -levels)["fog"], found(rows, levels)["fog"]
     assert (falling.ordered, falling.monotone, falling.falls) == (Share(1, 1, 1), Share(1, 1, 1), True)
     assert (rising.ordered, rising.monotone, rising.falls) == (Share(0, 0, 0), Share(0, 0, 0), False)
-    assert falling.references == 3
+    assert falling.references == 10
     assert falling.uniform == (-2, -4, -6, -8, -10)
     assert falling.means == tuple(-float(inside + outside) for inside, outside in PAIRS)
     same = found(rows, np.zeros(len(rows)))["fog"]
@@ -71,9 +71,7 @@ def test_shares_are_those_computed_by_hand() -> None:
     rows += [image("b", 5, 4), image("c", 1, 2), image("c", 2, 1)]
     row = found(rows, [0.9, 0.2, 0.5, 0.1, 0.3, 0.8, 0.7])["fog"]
     assert row.ordered.value == pytest.approx((1 + 2 / 3) / 2)
-    assert row.ordered.low is not None
-    assert row.ordered.high is not None
-    assert 2 / 3 - 1e-9 <= row.ordered.low <= row.ordered.value <= row.ordered.high <= 1
+    assert row.ordered.low is row.ordered.high is None, "fewer than ten references have no interval"
     assert (row.monotone.value, row.references) == (1, 2)
     assert row.means[0] == pytest.approx(0.7)
     assert row.uniform == (row.means[0], 0.2, 0.1, None, None)
@@ -94,13 +92,25 @@ def test_images_without_a_value_are_left_out() -> None:
 
 
 def test_types_are_apart_and_all_of_them_draw_whole_references() -> None:
-    rows = whole(("fog", "snow"))
+    rows = whole(("fog", "snow"), references=10)
     sign = np.array([1.0 if row.kind == "snow" else -1.0 for row in rows])
     by_type = found(rows, sign * [row.roi_level + row.background_level for row in rows])
     assert list(by_type) == ["all", "fog", "snow"]
     assert (by_type["fog"].ordered.value, by_type["snow"].ordered.value) == (1, 0)
     assert by_type["all"].ordered == by_type["all"].monotone == Share(0.5, 0.5, 0.5)
-    assert by_type["all"].references == 3
+    assert by_type["all"].references == 10
+
+
+def test_an_interval_comes_from_ten_references_that_have_a_value() -> None:
+    rows = [image(f"r{number}", level, level) for number in range(11) for level in (1, 2)]
+    values = np.array([0.9, 0.2] * 9 + [0.2, 0.9] * 2)
+    share = found(rows, values)["fog"].ordered
+    assert share.value == pytest.approx(9 / 11)
+    assert share.low is not None
+    assert share.high is not None
+    assert share.low < 9 / 11 < share.high
+    values[::20] = np.nan
+    assert found(rows, values)["fog"].ordered == Share(pytest.approx(8 / 9), None, None)
 
 
 def test_reports_and_the_command_show_metrics_beside_the_labels(

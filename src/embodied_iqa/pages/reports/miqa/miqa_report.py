@@ -86,6 +86,9 @@ def _headline(result: MiqaEvaluation) -> str:
         return "No metric has a defined correlation with the labels."
     references = next(facts.references for facts in result.tasks if facts.task == best.task)
     ends = interval_words(best.low, best.high, references)
+    if best.low is None:
+        srcc = number(best.agreement.srcc)
+        return f"{best.metric} has the highest SRCC on {best.task}, not shown to be best: {srcc} ({ends})"
     return f"Best on {best.task}: {best.metric}, SRCC {number(best.agreement.srcc)} ({ends})"
 
 

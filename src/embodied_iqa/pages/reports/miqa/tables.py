@@ -12,6 +12,7 @@ from embodied_iqa.models.vision.predictions import VisionTask
 from embodied_iqa.pages.reports.kit.formatting import certain_word
 from embodied_iqa.pages.reports.kit.table import Cell, Column, Row, Table
 from embodied_iqa.pages.reports.miqa.published_metrics import PublishedRow, published_rows
+from embodied_iqa.quality.metrics.benchmark.logistic import FEWEST_FITTED
 from embodied_iqa.suites.miqa.evaluation.evaluation_results import (
     Breakdown,
     FallRow,
@@ -67,7 +68,10 @@ def agreement_table(result: MiqaEvaluation, task: VisionTask) -> Table:
         (f"{_PUBLISHED}: {row.model}", row.srcc, None, None, row.plcc, row.krcc, row.rmse, "", None, None)
         for row in _published(task, result, "all")
     ]
-    note = "Low and high: 95 % interval of SRCC from drawing references. PLCC and RMSE after the logistic."
+    note = (
+        "Low and high: 95 % interval of SRCC from drawing references. PLCC and RMSE: after the logistic, "
+        f"which is fitted to {FEWEST_FITTED} images or more."
+    )
     title = f"{task}: all held-out images"
     return Table(f"agreement_{task}", title, columns, [*rows, *quoted], note, quoted=len(quoted))
 

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.data.analysis.paired import mean_of
-from embodied_iqa.data.analysis.resampling import References
+from embodied_iqa.data.analysis.resampling import FEWEST_REFERENCES, References
 from embodied_iqa.imaging.distortions.region import region_combinations
 from embodied_iqa.models.vision.predictions import VisionTask
 from embodied_iqa.quality.metrics.benchmark.bootstrap import compare
+from embodied_iqa.quality.metrics.benchmark.logistic import FEWEST_FITTED
 from embodied_iqa.quality.metrics.drawing import drawn_of_each
 from embodied_iqa.suites.miqa.database import MiqaDatabase
 from embodied_iqa.suites.miqa.evaluation.agreement import Agreement, agreements, mapped_to_labels
@@ -107,8 +108,11 @@ def _means(levels: NDArray[np.int64], values: Array) -> tuple[float | None, ...]
 def _shares(orders: Sequence[_Order], draws: int) -> Iterator[Share]:
     references = References.drawn(np.array([order.reference for order in orders]), draws=draws)
     for word in ("ordered", "monotone"):
-        mean = mean_of(np.array([getattr(order, word) for order in orders], np.float64), references)
-        known = (end if np.isfinite(end) else None for end in (mean.value, mean.low, mean.high))
+        shares = np.array([getattr(order, word) for order in orders], np.float64)
+        mean = mean_of(shares, references)
+        few = len({one.reference for one in orders if np.isfinite(getattr(one, word))}) < FEWEST_REFERENCES
+        ends = (np.nan, np.nan) if few else (mean.low, mean.high)
+        known = (end if np.isfinite(end) else None for end in (mean.value, *ends))
         yield Share(*known)
 
 
@@ -226,7 +230,8 @@ def _metric_row(
 
 def _mapped(values: Array, labels: Array) -> Array:
     known, mapped = np.isfinite(values), np.full(len(values), np.nan)
-    mapped[known] = mapped_to_labels(values[known], labels[known])
+    if known.sum() >= FEWEST_FITTED:
+        mapped[known] = mapped_to_labels(values[known], labels[known])
     return mapped
 
 

@@ -106,7 +106,7 @@ class Share:
 
     Attributes:
         value: None without a reference that has one.
-        low: Lower end of the 95 % interval from drawing references; None for fewer than two.
+        low: Lower end of the 95 % interval from drawing references; None for fewer than ten.
         high: Upper end.
     """
 
