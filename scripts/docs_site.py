@@ -39,12 +39,14 @@ says which is for what.
 """
 
 
-def public_names() -> list[str]:
-    """Return the names that the package shows, as `_PLACES` in it lists them."""
+def public_names() -> dict[str, str]:
+    """Return the names that the package shows, as `_PLACES` lists them, and each where it is defined."""
     tree = ast.parse((ROOT / "src/embodied_iqa/__init__.py").read_text(encoding="utf-8"))
     for node in tree.body:
         if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == ["_PLACES"]:
-            return sorted(ast.literal_eval(node.value), key=str.lower)
+            places = ast.literal_eval(node.value)
+            names = sorted(places, key=str.lower)
+            return {name: places[name].partition(":")[2] or name for name in names}
     raise LookupError("embodied_iqa has no table of its public names")
 
 
@@ -52,8 +54,12 @@ def api_page() -> str:
     """Return the page of the public names: functions first, then types."""
     parts = [_INTRODUCTION]
     for title, types in (("Functions", False), ("Types", True)):
-        names = [name for name in public_names() if name[0].isupper() == types]
-        parts += [f"## {title}\n", *(f"::: embodied_iqa.{name}\n" for name in names)]
+        names = {name: own for name, own in public_names().items() if name[0].isupper() == types}
+        parts.append(f"## {title}\n")
+        for name, own in names.items():
+            parts.append(f"::: embodied_iqa.{name}\n")
+            if types and own != name:
+                parts.append(f"Signatures on this page call it `{own}`.\n")
     return "\n".join(parts)
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ast
 import importlib
+import inspect
 import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+import typing
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import UnionType
 
 import pytest
 from guide_spans import spans
@@ -21,6 +24,24 @@ from embodied_iqa.base.plugins import PluginGroup
 _FENCE = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _INSIDE = {"examples/first_day/person.py"}
 """Is no pattern to copy: it answers for a person in the rehearsal, in a process that ends with the graph."""
+_PARTS = {
+    "data.analysis.study": "the analysis of a report, which changes with the report",
+    "data.lerobot": "rows of a data set, read by their fields",
+    "imaging.images": "an image of a recording, read by its fields",
+    "models.scoring.decision": "parts of a score",
+    "quality.gate.bounds": "parts of a judgement",
+    "quality.gate.image_statistics": "parts of a judgement",
+    "quality.gate.second_stage": "asked by `Gate.judge_motion` alone",
+    "runs.offline.stored_run": "parts of a `Run`",
+    "runs.trial": "parts of `RunScores`",
+    "suites.cell_manipulation": "parts of an episode and an observation; truth of the simulation",
+    "world.scenes": "parts of a `Scene`, which is drawn; truth of the simulation",
+    "world.tasks": "parts of a `Task`, which is made",
+    "base.kinematics.models": "an arm by name: a `Scene` that is drawn has it",
+}
+"""Rooms of types without a public name: their values are read, and nobody has to make or name one."""
+_TAKEN = {"quality.gate.image_statistics.Statistic"}
+"""Arguments without a public name: `ImageStatistics` has each value as a field, too."""
 GUIDES = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").glob("*.md"))
 EXAMPLES = sorted(
     path.relative_to(ROOT).as_posix()
@@ -118,6 +139,57 @@ def test_every_public_name_is_declared_to_type_checkers_as_it_is_loaded() -> Non
     assert declared.keys() == set(embodied_iqa.__all__) - {"__version__"}
     for name, (module, own) in declared.items():
         assert getattr(embodied_iqa, name) is getattr(importlib.import_module(str(module)), own), name
+
+
+def named_types(annotation: object) -> Iterator[type]:
+    """Yield the types of the package in an annotation."""
+    origin = typing.get_origin(annotation)
+    if origin is not None or isinstance(annotation, UnionType):
+        for part in (origin, *typing.get_args(annotation)):
+            yield from (
+                found for one in (part if isinstance(part, list) else [part]) for found in named_types(one)
+            )
+    elif isinstance(annotation, type) and annotation.__module__.startswith("embodied_iqa."):
+        yield annotation
+
+
+def signatures(public: object) -> Iterator[tuple[object, bool]]:
+    """Yield each annotation of a public name, and whether an argument of a function or method has it."""
+    for name, value in vars(public).items() if isinstance(public, type) else [("", public)]:
+        function = value.fget if isinstance(value, property) else getattr(value, "__func__", value)
+        written = inspect.isfunction(function) and not function.__code__.co_filename.startswith("<")
+        if written and (not name.startswith("_") or name in {"__init__", "__call__"}):
+            hints = typing.get_type_hints(function)
+            yield from ((hint, argument != "return") for argument, hint in hints.items())
+    if isinstance(public, type):
+        yield from ((hint, False) for hint in typing.get_type_hints(public).values())
+
+
+def test_what_public_names_take_and_return_is_public() -> None:
+    public = {name: getattr(embodied_iqa, name) for name in embodied_iqa.__all__ if name != "__version__"}
+    hidden: set[str] = set()
+    for name, value in public.items():
+        for annotation, argument in signatures(value):
+            for found in named_types(annotation):
+                place = f"{found.__module__.removeprefix('embodied_iqa.')}.{found.__qualname__}"
+                excused = (
+                    place in _TAKEN if argument else place.startswith(tuple(f"{room}." for room in _PARTS))
+                )
+                if found not in public.values() and not excused:
+                    hidden.add(f"{name}: {place}")
+    assert not hidden, "\n".join(sorted(hidden))
+
+
+def test_a_type_that_is_not_public_is_found() -> None:
+    assert set(named_types(list[Path | PluginGroup])) == {PluginGroup}
+    assert set(named_types(Callable[[PluginGroup], None])) == {PluginGroup}
+    taken = {
+        found
+        for hint, argument in signatures(embodied_iqa.make_tasks)
+        if argument
+        for found in named_types(hint)
+    }
+    assert taken == {embodied_iqa.Scene, embodied_iqa.View, embodied_iqa.Instruction}
 
 
 def test_the_package_is_imported_without_any_library() -> None:

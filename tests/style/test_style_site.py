@@ -35,6 +35,10 @@ def test_links_out_of_docs_lead_to_copies(tmp_path: Path) -> None:
     assert all((folder / "checkout" / link).is_file() for link in copies)
     assert pages[folder / "README.md"].count("\n| [API reference](reference/api.md) |") == 1
     assert pages[folder / "reference/api.md"].count("\n::: embodied_iqa.") == len(docs_site.public_names())
+    assert (
+        "::: embodied_iqa.DistortionEntry\n\nSignatures on this page call it `Entry`.\n"
+        in pages[folder / "reference/api.md"]
+    )
 
 
 def test_a_link_of_the_built_site_leads_to_a_file_and_an_anchor(tmp_path: Path) -> None:
