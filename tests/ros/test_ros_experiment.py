@@ -27,9 +27,11 @@ CELL = {
     "camera_node.width_px": 320,
     "camera_node.height_px": 240,
     "camera_node.views": ["top"],
+    "vla_node.max_chunks": 2,
+    "trial_node.no_motion_limit_s": 1.0,
     **FEW_IMAGES,
 }
-"""Enough for this policy; larger images, and more of them, take longer to draw."""
+"""Enough for this policy; larger images, more of them, and more looks for what it cannot see take longer."""
 
 
 @pytest.fixture(scope="module")
