@@ -28,7 +28,7 @@ FORMER: Final[Mapping[tuple[str, ...], Mapping[str, str]]] = {
     ("gate", "calibrate"): {"--output": "--out", "--camera": "--device"},
     ("gate", "fit"): {"--camera": "--view", "--policy": "--vla"},
     ("gate", "run"): {"--image": "--topic"},
-    ("gate", "proxy"): {"--camera": "--view", "--state": "--state-key"},
+    ("gate", "proxy"): {"--camera": "--view", "--state": "--state-key", "--shadow": "--mode=shadow"},
     ("cell", "init"): {"--camera": "--topic", "--gate-file": "--calibration"},
     ("miqa", "build"): {"--pictures": "--images", "--task": "--vision-task"},
     ("miqa", "import"): {"--task": "--vision-task"},
@@ -152,6 +152,10 @@ def with_present_names(arguments: Sequence[str]) -> list[str]:
         words[index] = f"{names[option]}{equals}{value}"
         if option not in former:
             former.add(option)
-            note = f"embodied-iqa: {option} is called {names[option]}; {_GONE_IN} no longer knows it"
-            print(note, file=sys.stderr)
+            note_former(option, names[option])
     return words
+
+
+def note_former(old: str, present: str) -> None:
+    """Say the present name of an option, or of its value, that was given by its former one."""
+    print(f"embodied-iqa: {old} is called {present}; {_GONE_IN} no longer knows it", file=sys.stderr)

@@ -94,7 +94,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--no-distortion", action="store_true", help="the reference run only")
     add_distortion_options(parser)
     add(
-        "--gate", choices=[str(mode) for mode in GateMode], help="default: shadow in simulation, on otherwise"
+        "--gate",
+        choices=[str(mode) for mode in GateMode],
+        help="mode of the gate (default: shadow in simulation, on otherwise)",
     )
     add_calibration(add, " (default: the shipped one, of the simulated cameras)")
     add_judge(add, None, "; default: learned in simulation, if it was fitted to the policy, else statistics")

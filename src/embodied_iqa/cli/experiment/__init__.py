@@ -39,8 +39,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--gate",
         default="",
         metavar="GATES",
-        help="off (default, as in the paper; required for a real arm), shadow, on, or by commas to compare: "
-        "statistics, learned, metric:NAME (each also with +repair), oracle",
+        help="conditions by commas; all runs are repeated under each: a mode (off, the default, as in the "
+        "paper; shadow; on), a judge that is obeyed (statistics, learned, metric:NAME), oracle; on and "
+        "judges also with +repair. Required for a real arm",
     )
     add_calibration(add, " (default: the shipped one, of the simulated cameras)")
     add_judge(add, None, "; of the gates on and shadow (default statistics)")

@@ -3,11 +3,33 @@
 from __future__ import annotations
 
 import argparse
+import re
 from pathlib import Path
+from typing import Any, Final
 
+from embodied_iqa.arm.verdict import GateMode
+from embodied_iqa.base.errors import UsageError
 from embodied_iqa.cli.gate_options import add_calibration, add_judge
+from embodied_iqa.cli.parser import note_former
 from embodied_iqa.cli.plan_options import add_plan_options, number_of, within
+from embodied_iqa.models.subjects.serving.listener import ServingOptions
 from embodied_iqa.quality.gate.proxy.hold_answers import HoldOptions
+
+_ADDRESS: Final = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<host>[^:\[\]]+)):(?P<port>\d{1,5})")
+
+
+class _Listen(argparse.Action):
+    """The former name of `--host` and `--port`."""
+
+    def __call__(
+        self, _parser: object, namespace: argparse.Namespace, values: Any, option: str | None = None
+    ) -> None:
+        """Set both."""
+        found = _ADDRESS.fullmatch(values)
+        if found is None:
+            raise UsageError(f"wrong {option}", expected="HOST:PORT", got=values)
+        note_former("--listen HOST:PORT", "--host HOST --port PORT")
+        namespace.host, namespace.port = found["six"] or found["host"], int(found["port"])
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -15,8 +37,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     policy = "policy server, such as openpi://gpu:8000 or openvla+http://gpu:8000/act"
     add("--policy", required=True, metavar="ADDRESS", help=policy)
-    listen = "address for the clients (default 127.0.0.1:8001); others than loopback need a token"
-    add("--listen", default="127.0.0.1:8001", metavar="HOST:PORT", help=listen)
+    add_plan_options(parser, ServingOptions, "host", host="HOST")
+    port = "TCP port, 0 for any free one (default 8001)"
+    add("--port", type=number_of(ServingOptions, "port"), default=8001, metavar="N", help=port)
+    add("--listen", action=_Listen, metavar="HOST:PORT", help=argparse.SUPPRESS)
     add_calibration(add, ", from images as the clients send them", required=True)
     camera = "image of an observation and its camera in FILE; :rot180 if it is sent upside down; repeatable"
     add("--view", action="append", default=[], metavar="KEY=VIEW[:rot180]", help=camera)
@@ -25,7 +49,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_judge(add)
     recover = "good observations in a row that end a hold (default 1)"
     add("--recover", type=within(int, 1, 1000), metavar="N", help=recover)
-    add("--shadow", action="store_true", help="judge and report, hold nothing")
+    modes = "on (default), shadow (judges and reports, never holds) or off (passes all without judging)"
+    words = [str(mode) for mode in GateMode]
+    add("--mode", choices=words, default=str(GateMode.ON), metavar="MODE", help=modes)
     add("--always", action="store_true", help="ask the policy during a hold too; releases nothing more")
     _configure_hold(parser)
     add("--token-env", default="", metavar="NAME", help="environment variable with the token of the clients")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import queue
-import re
 import shlex
 import sys
 import threading
@@ -51,7 +50,6 @@ _MOST_LINES: Final = 100
 """That wait for a terminal."""
 _FAREWELL_S: Final = 1.0
 """For a terminal to take its last lines."""
-_LISTEN: Final = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<host>[^:\[\]]+)):(?P<port>\d{1,5})")
 
 
 def proxy(arguments: argparse.Namespace) -> int:
@@ -168,12 +166,9 @@ def _address(place: PolicyPlace | OpenVlaPlace, at: Address) -> str:
 
 
 def _serving(arguments: argparse.Namespace) -> ServingOptions:
-    found = _LISTEN.fullmatch(arguments.listen)
-    if found is None:
-        raise UsageError("wrong --listen", expected="HOST:PORT", got=arguments.listen)
     return ServingOptions(
-        host=found["six"] or found["host"],
-        port=int(found["port"]),
+        host=arguments.host,
+        port=arguments.port,
         token=token_from(arguments.token_env),
         most_waiting=1,
         most_connections=arguments.most_clients,
@@ -221,11 +216,8 @@ def _setting(arguments: argparse.Namespace, file: GateFile) -> GateSetting:
         if camera.view not in views:
             raise UsageError(f"{file.path} has no such camera", got=str(camera.view), available=views)
     options = ProxyOptions(cameras, frozenset(arguments.ignore), hold, arguments.always)
-    rules = observation_rules(
-        GateMode.SHADOW if arguments.shadow else GateMode.ON,
-        parse_judge(arguments.judge),
-        arguments.recover or 1,
-    )
+    mode, judge = GateMode(arguments.mode), parse_judge(arguments.judge)
+    rules = observation_rules(mode, judge, arguments.recover or 1)
     unlike = unfitted(rules.kind, file, {camera.view for camera in cameras})
     return GateSetting(make_judge(rules.kind, file), rules, options, unfitted=unlike)
 
@@ -248,8 +240,10 @@ def _refuse_idle(arguments: argparse.Namespace, hold: HoldOptions) -> None:
         f"--on-hold {hold.kind}": hold.kind is not HoldKind.ERROR,
     }
     idle = next((option for option, is_given in given.items() if is_given), None)
-    if arguments.shadow and idle:
-        raise UsageError(f"--shadow holds nothing: {idle} has no effect with it")
+    if arguments.mode != GateMode.ON and idle:
+        raise UsageError(f"--mode {arguments.mode} holds nothing: {idle} has no effect with it")
+    if arguments.mode == GateMode.OFF and arguments.record is not None:
+        raise UsageError("--mode off judges nothing to record", expected="--mode shadow or on with --record")
 
 
 def _absolute(text: str) -> tuple[int, str]:

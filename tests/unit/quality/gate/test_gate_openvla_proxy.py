@@ -288,7 +288,7 @@ def test_a_health_check_without_a_token_keeps_no_connection():
 def test_the_command_serves_until_it_is_interrupted(tmp_path: Path):
     save_calibrations(calibrations(), tmp_path / "mine.yaml")
     with deploy(lambda _: json_numpy(ACTION)) as (policy, _):
-        words = ["gate", "proxy", "--policy", f"openvla+http://127.0.0.1:{policy}", "--listen", "127.0.0.1:0"]
+        words = ["gate", "proxy", "--policy", f"openvla+http://127.0.0.1:{policy}", "--port", "0"]
         words += ["--calibration", str(tmp_path / "mine.yaml"), "--view", "image=top", "--json"]
         command = [sys.executable, "-m", "embodied_iqa.cli.main", *words]
         with running_program(command, tmp_path / "logs", stdout=subprocess.PIPE, text=True) as program:

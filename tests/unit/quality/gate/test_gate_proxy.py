@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import http.client
 import json
 import queue
@@ -26,7 +27,9 @@ from openpi_client.websocket_client_policy import WebsocketClientPolicy
 from embodied_iqa.arm.verdict import GateMode
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.cli.gate import proxying as proxying_command
+from embodied_iqa.cli.gate.proxy_options import configure
 from embodied_iqa.cli.main import main
+from embodied_iqa.cli.parser import with_present_names
 from embodied_iqa.models.subjects.wire.errors import WireError
 from embodied_iqa.models.subjects.wire.policy_client import PolicyClient, WireLimits
 from embodied_iqa.models.subjects.wire.sockets import Address
@@ -106,6 +109,23 @@ def test_shadow_lets_everything_through():
     with served(Policy(), GateMode.SHADOW) as port:
         told = WebsocketClientPolicy("127.0.0.1", port).infer(bad())[GATE]
         assert (told["verdict"], told["mode"]) == ("REJECT", "shadow")
+
+
+def test_a_gate_that_is_off_judges_nothing():
+    with served(Policy(), GateMode.OFF) as port:
+        told = WebsocketClientPolicy("127.0.0.1", port).infer(bad())[GATE]
+        assert (told["verdict"], told["mode"], told["answer"]) == ("PASS", "off", "policy")
+
+
+def test_former_options_of_the_proxy_work(capsys: pytest.CaptureFixture[str]):
+    parser = argparse.ArgumentParser()
+    configure(parser)
+    words = ["gate", "proxy", "--policy", "openpi://gpu:8000", "--calibration", "mine.yaml"]
+    found = parser.parse_args(with_present_names([*words, "--listen", "[::1]:9000", "--shadow"])[2:])
+    assert (found.host, found.port, found.mode) == ("::1", 9000, "shadow")
+    present = "--listen HOST:PORT is called --host HOST --port PORT; 0.2 no longer knows it"
+    shadow = "--shadow is called --mode=shadow; 0.2 no longer knows it"
+    assert capsys.readouterr().err == f"embodied-iqa: {shadow}\nembodied-iqa: {present}\n"
 
 
 def test_an_error_of_the_policy_is_passed_on():
@@ -340,7 +360,7 @@ def test_a_token_is_asked_of_clients():
 def _words(tmp_path: Path, port: int, *more: str) -> list[str]:
     save_calibrations(calibrations(), tmp_path / "mine.yaml")
     return [
-        *("gate", "proxy", "--policy", f"openpi://127.0.0.1:{port}", "--listen", "127.0.0.1:0"),
+        *("gate", "proxy", "--policy", f"openpi://127.0.0.1:{port}", "--port", "0"),
         *("--calibration", str(tmp_path / "mine.yaml"), "--view", f"{KEY}=top", *more),
     ]
 
@@ -372,7 +392,8 @@ def test_the_command_serves_until_it_is_interrupted(tmp_path: Path):
     [
         (("--view", "a=nowhere"), "no such camera"),
         (("--listen", "8001"), "wrong --listen"),
-        (("--listen", "0.0.0.0:8001"), "--token-env NAME"),
+        (("--host", "0.0.0.0"), "--token-env NAME"),
+        (("--port", "65536"), "argument --port: expected 0 to 65535"),
         (("--policy", "http://gpu:8000"), "wrong --policy"),
         (("--policy", "openpi://me:secret@gpu:8000"), "--policy-token-env NAME"),
         (("--policy", "http://me:secret@gpu:x"), "--policy-token-env NAME"),
@@ -387,9 +408,11 @@ def test_the_command_serves_until_it_is_interrupted(tmp_path: Path):
         (("--last-s", "3"), "--last-s is for --on-hold last; got 'error'"),
         (("--record-mib", "9"), "--record-mib is for --record FILE"),
         (("--record", "seen.txt"), "expected a file that ends in .mcap; got 'seen.txt'"),
-        (("--shadow", "--on-hold", "zero"), "--shadow holds nothing: --on-hold zero has no effect"),
-        (("--shadow", "--always"), "--always has no effect"),
-        (("--shadow", "--recover", "2"), "--recover has no effect"),
+        (("--mode", "shadow", "--on-hold", "zero"), "--mode shadow holds nothing: --on-hold zero has no"),
+        (("--mode", "shadow", "--always"), "--always has no effect"),
+        (("--mode", "off", "--recover", "2"), "--mode off holds nothing: --recover has no effect"),
+        (("--mode", "off", "--record", "seen.mcap"), "--mode off judges nothing to record"),
+        (("--mode", "of"), "did you mean off?"),
         (("--view", f"{KEY}x=top"), "two cameras have one view; got 'top, top'"),
     ],
 )

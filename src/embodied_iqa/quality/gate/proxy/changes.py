@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
+from embodied_iqa.arm.verdict import GateMode
 from embodied_iqa.base.clock import MONOTONIC, Clock
 from embodied_iqa.base.units import MILLISECOND_NS, SECOND_NS
 from embodied_iqa.models.subjects.wire.errors import one_line
@@ -103,7 +104,7 @@ class ChangeLog:
 
     def _count(self, answered: Answered) -> State:
         counts = self._counts
-        if answered.report["mode"] == "shadow":
+        if answered.report["mode"] != GateMode.ON:
             self._held = "would be held"
         if answered.failure:
             counts.failed += 1
@@ -121,7 +122,7 @@ class ChangeLog:
             failure = one_line(answered.failure)
             return failure if failure.startswith("no answer") else f"no answer: {failure}"
         if client.state != _PASSES:
-            hold = "would hold" if answered.report["mode"] == "shadow" else "hold"
+            hold = "would hold" if answered.report["mode"] != GateMode.ON else "hold"
             return f"{hold}: {one_line(answered.report['reason'])}"
         took_s = (self._clock.now_ns() - client.since_ns) / SECOND_NS
         counts = {self._held: client.held, "without an answer": client.failed}
