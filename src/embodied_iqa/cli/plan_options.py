@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from embodied_iqa.base.config import descriptions_of, range_of
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.number_range import MAX_SEED, NumberRange
+from embodied_iqa.cli.parser import note_former
 
 if TYPE_CHECKING:
     from embodied_iqa.base.jobs.engine import EngineOptions
@@ -155,16 +156,24 @@ def words_of(kind: type[Word], *, may_be_empty: bool = True) -> Callable[[str], 
 
     def parse(text: str) -> tuple[Word, ...]:
         words = [word.strip() for word in text.split(",") if word.strip()]
-        known = list(map(str, kind)) if issubclass(kind, StrEnum) else words
-        for word in words:
-            if word not in known:
-                error = UsageError("unknown word", got=word, available=known)
-                raise argparse.ArgumentTypeError(str(error))
         if not (words or may_be_empty):
             raise argparse.ArgumentTypeError(f"expected one or more by commas; got {text!r}")
-        return tuple(kind(word) for word in words)
+        return tuple(_word_of(kind, word) for word in words)
 
     return parse
+
+
+def _word_of(kind: type[Word], text: str) -> Word:
+    """Return a word; name the present one of a former one, which the enum knows."""
+    try:
+        word = kind(text)
+    except ValueError:
+        known = list(map(str, kind)) if issubclass(kind, StrEnum) else []
+        error = UsageError("unknown word", got=text, available=known)
+        raise argparse.ArgumentTypeError(str(error)) from None
+    if word != text:
+        note_former(text, word)
+    return word
 
 
 def _form(hint: Any, field: dataclasses.Field[Any]) -> dict[str, Any]:

@@ -220,7 +220,7 @@ def _print_dataset(tree: dict[str, Any]) -> None:
     print(f"{tree['recording']}: {tree['format']}{robot}, {tree['rate_hz']:g} Hz")
     numbers = "".join(f", {key} of {count}" for key, count in tree["numbers"].items())
     print(f"{tree['episodes']} episodes, {tree['steps']} steps{numbers}")
-    table = table_of("camera", "size", "stored as")
+    table = table_of("key", "size", "stored as")
     for one in tree["cameras"]:
         table.add_row(escape(one["topic"]), f"{one['width_px']}x{one['height_px']}", one["stored"])
     for key in tree["depth"]:

@@ -19,7 +19,7 @@ from embodied_iqa.runs.graph.namespaces import parse_namespace
 from embodied_iqa.runs.graph.parameter_files import read_sections
 from embodied_iqa.runs.graph.topic_parameters import CameraPreset, Transport, image_topics
 
-_ALONE: Final = (View("camera"),)
+_ALONE: Final = (View("view"),)
 """Name of the camera where neither the user nor a calibration names one."""
 _NODE: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 

@@ -32,7 +32,7 @@ METRICS = f"psnr,{TRUTH},train:{RECIPE}"
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("benchmark")
     store = telling_database(root / "db", references=10)
-    options = ["--metrics", METRICS, "--repeats", "2", "--draws", "20", "--unseen", "camera"]
+    options = ["--metrics", METRICS, "--repeats", "2", "--draws", "20", "--unseen", "view"]
     assert main(["benchmark", str(store.path), "--out", str(root / "out"), *options]) == 0
     return root
 
@@ -43,7 +43,7 @@ def page(folder: Path) -> str:
 
 
 def _again(folder: Path, *options: str) -> int:
-    known = ["--metrics", METRICS, "--repeats", "2", "--draws", "20", "--unseen", "camera"]
+    known = ["--metrics", METRICS, "--repeats", "2", "--draws", "20", "--unseen", "view"]
     return main(["benchmark", str(folder / "db"), "--out", str(folder / "out"), *known, *options])
 
 

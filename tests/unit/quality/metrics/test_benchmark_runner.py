@@ -17,6 +17,7 @@ from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.jobs.engine import EngineKind, EngineOptions
 from embodied_iqa.base.records import Plain
 from embodied_iqa.base.tables import write_table
+from embodied_iqa.cli.plan_options import words_of
 from embodied_iqa.data.analysis.grid import Group
 from embodied_iqa.data.database.joined_runs import join_execution
 from embodied_iqa.data.database.schema import PAIRS, SCORES
@@ -91,6 +92,12 @@ def _leaves(tree: Any) -> tuple[list[Any], list[float]]:
     return words, numbers
 
 
+def test_a_former_word_of_a_study_is_understood(capsys: pytest.CaptureFixture[str]) -> None:
+    assert Unseen("camera") is Unseen.VIEW, "as earlier results have it"
+    assert words_of(Unseen)("types,camera") == (Unseen.TYPES, Unseen.VIEW)
+    assert capsys.readouterr().err == "embodied-iqa: camera is called view; 0.2 no longer knows it\n"
+
+
 def test_a_metric_that_equals_the_score_has_srcc_1_and_a_shuffled_one_about_0(
     whole: tuple[Path, BenchmarkResults],
 ) -> None:
@@ -150,7 +157,7 @@ def test_metrics_are_trained_on_nothing_but_training_references(
     assert len([name for name in given if name.startswith("subject-")]) == 10
     types, _, _ = json.loads(next(whole[0].glob("models/*/types-0/metric/given.json")).read_text())
     assert len({name.partition("-")[2] for name in types}) == 24
-    camera, _, _ = json.loads(next(whole[0].glob("models/*/camera-top/metric/given.json")).read_text())
+    camera, _, _ = json.loads(next(whole[0].glob("models/*/view-top/metric/given.json")).read_text())
     views = {row["reference_id"]: row["view"] for row in store.references().to_pylist()}
     assert {views[name.partition("-")[0]] for name in camera} == {"wrist", "side"}
 
@@ -161,7 +168,7 @@ def test_generalization_is_reported_beside_what_the_labels_allow(
     rows = {(row.study, row.metric): row for row in whole[1].unseen if row.target is Target.DECISION}
     assert len(whole[1].unseen) == 2 * len(rows) == 2 * 3 * 4
     assert rows[Unseen.TYPES, TRAINED].srcc == pytest.approx(1)
-    psnr = rows[Unseen.CAMERA, "psnr"]
+    psnr = rows[Unseen.VIEW, "psnr"]
     assert psnr.low is not None
     assert psnr.high is not None
     assert psnr.srcc is not None
@@ -170,7 +177,7 @@ def test_generalization_is_reported_beside_what_the_labels_allow(
     assert subject.folds == 10
     assert subject.labels is not None
     assert 0 < subject.labels < 1
-    assert rows[Unseen.CAMERA, TRUTH].by_fold.keys() == {"without side", "without top", "without wrist"}
+    assert rows[Unseen.VIEW, TRUTH].by_fold.keys() == {"without side", "without top", "without wrist"}
 
 
 class _InterruptedError(Exception):

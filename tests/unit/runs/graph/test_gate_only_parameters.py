@@ -42,7 +42,7 @@ def test_the_cameras_are_those_of_the_calibration(mine: Path) -> None:
     found = gate_parameters_of(DEFAULTS | {"image": COLOR, "calibration": "mine.yaml", "mode": "shadow"})
     assert found == {"topic.image": COLOR, "calibration": str(mine), "judge.mode": "shadow"}
     assert topics(topic__image=COLOR, calibration=str(mine)) == {"hand": COLOR}
-    assert topics(topic__image=COLOR) == {"camera": COLOR}, "without a calibration"
+    assert topics(topic__image=COLOR) == {"view": COLOR}, "without a calibration"
     assert topics(views=["a", "b"], topic__image="/{view}/image") == {"a": "/a/image", "b": "/b/image"}
     assert topics(views=["a", "b"], topic__preset="usb_cam", topic__transport="compressed") == {
         "a": "/a/image_raw/compressed",

@@ -33,7 +33,7 @@ def unseen_chapter(results: BenchmarkResults) -> Chapter:
         "nothing else unseen. Metrics that are not trained are tested on the same pairs.",
         name="unseen",
     )
-    command = "" if results.unseen else "embodied-iqa benchmark DB --out DIR --unseen types,subject,camera"
+    command = "" if results.unseen else "embodied-iqa benchmark DB --out DIR --unseen types,subject,view"
     parts = (Part("", (table,)),) if results.unseen else ()
     return Chapter(
         "unseen", "Unseen distortions, subjects and cameras",

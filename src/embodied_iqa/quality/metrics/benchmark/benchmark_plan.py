@@ -38,8 +38,13 @@ class Unseen(StrEnum):
     """Six distortions at a time."""
     SUBJECT = "subject"
     """The subjects whose opinion is predicted."""
-    CAMERA = "camera"
+    VIEW = "view"
     """A view."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> Unseen | None:
+        """Return the study of a former name, as earlier results have it."""
+        return cls.VIEW if value == "camera" else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,7 +72,7 @@ def unseen_folds(kind: Unseen, pairs: PairTable, subjects: Sequence[str]) -> tup
         InputError: The database has fewer than two views, twelve distortions or four subjects.
     """
     train = _training(pairs, 0)
-    makers = {Unseen.TYPES: _types, Unseen.CAMERA: _cameras}
+    makers = {Unseen.TYPES: _types, Unseen.VIEW: _views}
     if kind is Unseen.SUBJECT:
         return tuple(_partitions(train, subjects))
     return tuple(makers[kind](pairs, train))
@@ -97,14 +97,14 @@ def _types(pairs: PairTable, train: Mask) -> Iterator[Fold]:
         yield Fold(f"types-{number}", title, train & ~out, ~train & out, ~train & ~out)
 
 
-def _cameras(pairs: PairTable, train: Mask) -> Iterator[Fold]:
+def _views(pairs: PairTable, train: Mask) -> Iterator[Fold]:
     views = pairs.labels["view"]
     names = np.unique(views).tolist()
     if len(names) <= 1:
-        raise InputError("unseen camera needs two views or more", got=", ".join(names))
+        raise InputError("unseen view needs two views or more", got=", ".join(names))
     for name in names:
         own = views == name
-        yield Fold(f"camera-{name}", f"without {name}", train & ~own, own, ~train & ~own)
+        yield Fold(f"view-{name}", f"without {name}", train & ~own, own, ~train & ~own)
 
 
 def _partitions(train: Mask, subjects: Sequence[str]) -> Iterator[Fold]:
