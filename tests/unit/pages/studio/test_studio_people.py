@@ -191,10 +191,13 @@ def test_verify_and_settle(people: tuple[Someone, ...], tmp_path: Path) -> None:
     anna, ben, cleo = people
     anna.post(ONE, last=0, **TASKS)
     page = anna.get("/db/db/verify/r00000?blind=0")
+    assert "you wrote these tasks" in page, "before she judges them"
+    assert "data-save disabled" in page
     status, answer = anna.post("/db/db/verify/r00000", **verdicts(page))
     assert status == 409
     assert "you wrote these tasks" in answer
     blind = ben.get("/db/db/verify/r00000")
+    assert "data-save disabled" not in blind
     assert re.findall(r'name="text\d" value="([^"]+)"', blind) != [TASKS[f"text{n}"] for n in range(1, 6)]
     assert ben.post("/db/db/verify/r00000", **verdicts(blind, task3="unclear"))[0] == 303
     change = view(tmp_path).edits[-1].change

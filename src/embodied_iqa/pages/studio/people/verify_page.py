@@ -14,7 +14,7 @@ from embodied_iqa.base.errors import UsageError, UserError
 from embodied_iqa.data.database.standings import Standing
 from embodied_iqa.data.journal.changes import Change, Settle, TaskVerdict, Verdict, Verify
 from embodied_iqa.data.journal.journal import Check, ConflictError, unchanged_since
-from embodied_iqa.data.journal.view import EditView, disputed
+from embodied_iqa.data.journal.view import EditView, ReferenceEdits, disputed
 from embodied_iqa.pages.studio.kit.context import Studio
 from embodied_iqa.pages.studio.kit.rendering import path_segment
 from embodied_iqa.pages.studio.kit.sources import Source, SourceKind
@@ -84,9 +84,7 @@ def may_verify(name: str, form: Form) -> Check:
 
     def check(view: EditView) -> None:
         unchanged(view)
-        tasks = view.reference(name).tasks
-        if tasks is not None and tasks.person == form.person:
-            raise ConflictError("you wrote these tasks: another person verifies them")
+        _refuse(why_not_verify(view.reference(name), form.person))
 
     return check
 
@@ -97,14 +95,29 @@ def may_settle(name: str, form: Form, texts: Sequence[str]) -> Check:
 
     def check(view: EditView) -> None:
         unchanged(view)
-        edits = view.reference(name)
-        involved = {*edits.opinions(texts), *([] if edits.tasks is None else [edits.tasks.person])}
-        if not edits.opinions(texts):
-            raise ConflictError("nobody has verified these tasks yet")
-        if form.person in involved:
-            raise ConflictError("you wrote or verified these tasks: a third person settles it")
+        _refuse(why_not_settle(view.reference(name), texts, form.person))
 
     return check
+
+
+def why_not_verify(edits: ReferenceEdits, person: str) -> str:
+    """Return why a person does not verify the tasks of a reference; empty where the person may."""
+    own = edits.tasks is not None and edits.tasks.person == person
+    return "you wrote these tasks: another person verifies them" if own else ""
+
+
+def why_not_settle(edits: ReferenceEdits, texts: Sequence[str], person: str) -> str:
+    """Return why a person does not settle a dispute about the tasks; empty where the person may."""
+    opinions = edits.opinions(texts)
+    if not opinions:
+        return "nobody has verified these tasks yet"
+    involved = person in {*opinions, *([] if edits.tasks is None else [edits.tasks.person])}
+    return "you wrote or verified these tasks: a third person settles it" if involved else ""
+
+
+def _refuse(why: str) -> None:
+    if why:
+        raise ConflictError(why)
 
 
 def _change(name: str, form: Form, texts: Sequence[str], *, settle: bool) -> Change:
@@ -147,6 +160,7 @@ def _page(studio: Studio, request: Request, form: Form | None, error: UserError 
     blind = not settle and (request.query_params.get("blind", "1") == "1")
     blind = blind if form is None else form.text("blind") == "1"
     opinions = {} if blind else edits.opinions(texts)
+    refused = why_not_settle(edits, texts, person) if settle else why_not_verify(edits, person)
     shown = list(texts)
     if blind:
         random.Random(f"{person}|{reference.reference_id}").shuffle(shown)
@@ -167,7 +181,8 @@ def _page(studio: Studio, request: Request, form: Form | None, error: UserError 
         standing=work.standing(reference.reference_id, view),
         meanings=MEANINGS,
         given={} if form is None else form.texts,
-        error="" if error is None else str(error),
+        error=refused if error is None else str(error),
+        may_save=not refused,
         person=person,
     )
 
