@@ -9,13 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from embodied_iqa.api.distortions import distort, distort_region, list_distortions
     from embodied_iqa.api.gate import Gate
     from embodied_iqa.api.interface import (
         Database,
         Run,
-        distort,
-        distort_region,
-        list_distortions,
         load_vla,
         load_vlm,
         open_database,
@@ -156,11 +154,11 @@ _PLACES = {
     "World": "world.worlds",
     "WorldObservation": "world.worlds",
     "WorldTask": "world.worlds",
-    "distort": "api.interface",
-    "distort_region": "api.interface",
+    "distort": "api.distortions",
+    "distort_region": "api.distortions",
     "distortion": "imaging.distortions.catalogue:entry",
     "draw_task_scene": "world.scenes.language.five_tasks",
-    "list_distortions": "api.interface",
+    "list_distortions": "api.distortions",
     "list_metrics": "api.metrics",
     "load_vision_models": "models.vision.reference",
     "load_vla": "api.interface",
@@ -285,13 +283,15 @@ __all__ = [
 ]  # fmt: skip
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _PLACES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from embodied_iqa.base.lazy import load  # noqa: PLC0415 - on first use
+if not TYPE_CHECKING:  # for type checkers every name would exist
 
-    module, _, own = _PLACES[name].partition(":")
-    return load(f"{__name__}.{module}:{own or name}")
+    def __getattr__(name: str) -> Any:
+        if name not in _PLACES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from embodied_iqa.base.lazy import load  # noqa: PLC0415 - on first use
+
+        module, _, own = _PLACES[name].partition(":")
+        return load(f"{__name__}.{module}:{own or name}")
 
 
 def __dir__() -> list[str]:

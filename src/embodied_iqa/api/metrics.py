@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, overload
 
 from embodied_iqa.api.image_batch import Image, ImageBatch, image_batch
 from embodied_iqa.base.errors import Description, InputError, UsageError
@@ -34,6 +35,11 @@ class ImageMetric:
     def lower_better(self) -> bool:
         """Whether a lower value means a better image."""
         return not self.info.higher_is_better
+
+    @overload
+    def __call__(self, distorted: str | Path, reference: Any = None) -> float: ...
+    @overload
+    def __call__(self, distorted: Any, reference: Any = None) -> Any: ...
 
     def __call__(self, distorted: Any, reference: Any = None) -> Any:
         """Return the value of each image.
@@ -105,6 +111,14 @@ def list_metrics(needs: Needs | str | None = None) -> list[str]:
         UsageError: No such kind.
     """
     return list(known_metrics(needs))
+
+
+@overload
+def measure(distorted: str | Path, reference: Any = None, metric: str | Metric = ...) -> float: ...
+
+
+@overload
+def measure(distorted: Any, reference: Any = None, metric: str | Metric = ...) -> Any: ...
 
 
 def measure(distorted: Any, reference: Any = None, metric: str | Metric = "ssim") -> Any:

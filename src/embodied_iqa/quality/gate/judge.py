@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, NoReturn
+from typing import TYPE_CHECKING, ClassVar, Literal, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +53,21 @@ class GateOptions:
     still_s: float = ranged(0.0, 0.0, 60.0)
     repair: RepairOptions = field(default_factory=RepairOptions)
     lease: LeaseOptions = field(default_factory=LeaseOptions)
+
+    if TYPE_CHECKING:  # what `check_fields` takes, too: names of modes and judges
+
+        def __init__(  # noqa: PLR0917 - the fields
+            self,
+            mode: GateMode | Literal["on", "shadow", "off"] = GateMode.ON,
+            kind: JudgeChoice | str = "statistics",
+            trip_frames: int = 3,
+            window_frames: int = 5,
+            recover_frames: int = 5,
+            reset_gap_ms: float = 500.0,
+            still_s: float = 0.0,
+            repair: RepairOptions = ...,
+            lease: LeaseOptions = ...,
+        ) -> None: ...
 
     @property
     def reset_gap_ns(self) -> float:

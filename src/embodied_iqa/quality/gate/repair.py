@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from embodied_iqa.quality.gate.judgement import ImageJudge, Judgement
 from embodied_iqa.quality.gate.repairs import Repair, apply_repair, next_repair
 
 Clock = Callable[[], int]
+RepairName = Literal["exposure", "white_balance", "denoise", "deblock", "sharpen"]
 _REPAIRED: Final = "repaired ("
 _ORDER: Final = tuple(Repair)
 
@@ -41,6 +42,16 @@ class RepairOptions:
     allowed: tuple[Repair, ...] = (Repair.EXPOSURE, Repair.DENOISE, Repair.SHARPEN)
     max_steps: int = ranged(2, 1, 5)
     time_limit_ms: float = ranged(50.0, 1.0, 1000.0)
+
+    if TYPE_CHECKING:  # what `check_fields` takes, too: names of repairs
+
+        def __init__(
+            self,
+            enabled: bool = False,  # noqa: FBT001, FBT002 - a field
+            allowed: tuple[Repair | RepairName, ...] = (Repair.EXPOSURE, Repair.DENOISE, Repair.SHARPEN),
+            max_steps: int = 2,
+            time_limit_ms: float = 50.0,
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         check_fields(self)

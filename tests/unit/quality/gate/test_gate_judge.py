@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
+import inspect
 import math
+import sys
 from collections.abc import Sequence
 
 import pytest
@@ -19,6 +22,7 @@ from embodied_iqa.quality.gate.calibration import GateCalibration
 from embodied_iqa.quality.gate.image_statistics import ImageStatistics, Statistic
 from embodied_iqa.quality.gate.judge import GateFrame, GateOptions, GateState, ImageQuality, step
 from embodied_iqa.quality.gate.judgement import Judgement
+from embodied_iqa.quality.gate.repair import RepairOptions
 from embodied_iqa.quality.gate.statistics_judge import StatisticsJudge, judge_image
 
 PASS, HOLD, REJECT = Verdict
@@ -266,3 +270,21 @@ def test_a_gap_fails_closed(verdicts: list[Verdict], cut: int, reset_gap_ms: flo
     quality, lease = results[cut]
     assert lease.verdict is verdicts[cut], "it stands for itself: a single bad one is enough"
     assert quality.frame_verdict is verdicts[cut]
+
+
+@pytest.mark.parametrize("options", [GateOptions, RepairOptions])
+def test_type_checkers_see_the_fields_of_options_with_their_defaults(options: type) -> None:
+    module = sys.modules[options.__module__]
+    tree = ast.parse(inspect.getsource(module))
+    (seen,) = (
+        node
+        for one in ast.walk(tree)
+        if isinstance(one, ast.ClassDef) and one.name == options.__name__
+        for node in ast.walk(one)
+        if isinstance(node, ast.FunctionDef) and node.name == "__init__"
+    )
+    names = [argument.arg for argument in seen.args.args[1:]]
+    assert names == [field.name for field in dataclasses.fields(options)]
+    defaults = [eval(ast.unparse(node), vars(module)) for node in seen.args.defaults]
+    told = {name: value for name, value in zip(names, defaults, strict=True) if value is not ...}
+    assert options(**told) == options()

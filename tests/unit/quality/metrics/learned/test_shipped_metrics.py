@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from embodied_iqa.api.interface import distort, simulated_frame
+from embodied_iqa.api.distortions import distort
+from embodied_iqa.api.interface import simulated_frame
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.quality.gate.fitting.fit import copy_model
