@@ -50,6 +50,10 @@ ONE = {"camera_node__views": [View.TOP]}
 """The policy's camera alone: where every image is judged, drawing the other one is half of a run."""
 FEW = {"sim_node__camera_rate_hz": 7.5, "gate_node__judge__lease__ttl_s": 0.2}
 """Half as many images where all are judged, and a lease that lasts until the next one."""
+SHORT = {"trial_node__run_limit_s": 1.0}
+"""Where only the first decision or answer of a run counts."""
+IMPATIENT = {"trial_node__hold_limit_s": 1.0}
+"""Where a gate that holds goes on holding."""
 LARGE = {"camera_node__width_px": 640, "camera_node__height_px": 480}
 """Where millimetres count, and where the gate's shipped ranges do."""
 TOLD = ("stamp_ns", "view", "source", "sequence", "step", "status", "reason", "target_px", "seen", "gripper")
@@ -136,7 +140,7 @@ def test_the_record_is_that_of_a_live_run(reference: RunRecord) -> None:
 def test_the_same_again_bit_for_bit_whatever_ran_before(cell: Cell) -> None:
     few = settings(**FEW)
     once = run(cell, NOISE, few)
-    run(cell, DARK, few)
+    run(cell, DARK, settings(**FEW, **SHORT))
     again = run(cell, NOISE, few)
     for a, b in zip(once.chunks, again.chunks, strict=True):
         assert np.array_equal(a.increments, b.increments)
@@ -220,7 +224,8 @@ def test_a_run_that_is_held_all_the_time_ends_by_its_limit(cell: Cell) -> None:
 
 def test_a_gate_without_calibration_holds_and_the_shadow_gate_does_not(cell: Cell) -> None:
     bare = replace(cell, judge=StatisticsJudge(()))
-    held, shadow = (run(bare, None, settings(mode, **ONE, **FEW)) for mode in (GateMode.ON, GateMode.SHADOW))
+    modes = GateMode.ON, GateMode.SHADOW
+    held, shadow = (run(bare, None, settings(mode, **ONE, **FEW, **IMPATIENT)) for mode in modes)
     assert held.outcome is Outcome.HELD_BY_GATE
     assert "held by the gate: " in held.reason
     assert np.ptp(held.tool_path[:, 1:], axis=0).max() < 1e-6
@@ -246,7 +251,7 @@ class Blindfold:
 
 def test_where_the_gate_holds_its_camera_the_other_policy_decides(cell: Cell) -> None:
     both_views = {"camera_node__views": [View.TOP, View.SIDE]}
-    how = settings(GateMode.ON, trial_node__hold_limit_s=1.0, **both_views, **FEW)
+    how = settings(GateMode.ON, **both_views, **FEW, **IMPATIENT)
     dirty = replace(cell, judge=Blindfold())
     alone = run(replace(dirty, vla=make_vla(parse_vla("panel-vla-query"))), how=how)
     both = run(replace(dirty, vla=make_vla(parse_vla("panel-vla-query or panel-vla-side"))), how=how)
@@ -269,7 +274,7 @@ def test_any_camera_of_the_policy_holds_the_arm(cell: Cell) -> None:
         def act(self, observation: VlaObservation) -> ActionChunk:
             return ActionChunk(ChunkStatus.ACT, np.array([[0.0, 0.0, -0.05, 0.0, 0.0, 0.0, 0.0]]), "rises")
 
-    how = settings(GateMode.ON, trial_node__hold_limit_s=1.0, **FEW)
+    how = settings(GateMode.ON, **FEW, **IMPATIENT)
     held, free = (run(replace(cell, vla=Riser(), judge=judge), how=how) for judge in (Blindfold(), None))
     assert held.outcome is Outcome.HELD_BY_GATE
     assert np.ptp(held.tool_path[:, 1:], axis=0).max() < 1e-6
@@ -359,7 +364,7 @@ def test_a_vlm_that_raises_gives_no_answer_and_the_run_goes_on(cell: Cell) -> No
 
 
 def test_the_vlm_answers_about_the_first_frame(cell: Cell) -> None:
-    dark = run(replace(cell, vlm=make_vlm(parse_vlm("classical-vlm"))), DARK, settings(**FEW))
+    dark = run(replace(cell, vlm=make_vlm(parse_vlm("classical-vlm"))), DARK, settings(**FEW, **SHORT))
     raw, distorted = dark.answer(Source.RAW), dark.answer(Source.DISTORTED)
     assert raw.stamp_ns == distorted.stamp_ns == dark.start_ns
     assert "red" in raw.answer
@@ -453,7 +458,7 @@ class Reports:
 def test_the_second_stage_of_the_gate_lets_only_what_passes_move_the_arm(
     cell: Cell, tmp_path: Path, seen: float | None, outcome: Outcome, verdict: Verdict
 ) -> None:
-    how = settings(GateMode.ON, **ONE)
+    how = settings(GateMode.ON, **ONE, **IMPATIENT)
     camera = how.nodes.camera_node
     size = {"width_px": camera.width_px, "height_px": camera.height_px}
     stage = SecondStage((0.0, 0.0, 0.0, -1.0, *[0.0] * 6), threshold=0.5, screen=0.99)
