@@ -40,16 +40,26 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="which arm: geometry, home posture, controller (default ur5)",
     )
     add("--plant", choices=_PLANTS, help="the simulated cell (default of a ur5), or an arm alone (of others)")
-    add("--scene-seed", type=seed_number, default=0, metavar="N", help="what stands on the table (mujoco)")
     add(
-        "--unlock-after", type=float, default=5.0, metavar="S", help="earliest unlocking of a protective stop"
+        "--scene-seed",
+        type=seed_number,
+        default=0,
+        metavar="N",
+        help="what stands on the table (mujoco; default 0)",
+    )
+    add(
+        "--unlock-after",
+        type=float,
+        default=5.0,
+        metavar="S",
+        help="earliest unlocking of a protective stop (default 5)",
     )
     add(
         "--watchdog-margin",
         type=float,
         default=0.0,
         metavar="S",
-        help="added to the limit of the watchdog, for a driver on a loaded machine",
+        help="added to the limit of the watchdog, for a driver on a loaded machine (default 0)",
     )
     add("--json", action="store_true", help="print the address and the ports as JSON")
     parser.epilog = "Faults for tests: lines on port 29990 of the same address, such as `freeze`; or `state`."

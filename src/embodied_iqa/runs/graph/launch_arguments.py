@@ -47,8 +47,8 @@ GATE_ARGUMENTS: Final = (
     LaunchArgument("mode", "", "on (default), shadow (never holds) or off", "judge.mode", "MODE"),
     LaunchArgument("judge", "", "statistics (default), learned or metric:NAME", "judge.kind", "NAME"),
     LaunchArgument("config", "", "ROS parameter files, separated by commas"),
-    LaunchArgument("name", "gate", "name of the node; its topics are below it", value="NAME"),
-    LaunchArgument("namespace", "", "namespace of the node", value="NAME"),
+    LaunchArgument("name", "gate", "name of the node; its topics are below it (default gate)", value="NAME"),
+    LaunchArgument("namespace", "", "namespace of the node (default none)", value="NAME"),
 )
 GATE_LAUNCH_ARGUMENTS: Final = (
     *GATE_ARGUMENTS,
