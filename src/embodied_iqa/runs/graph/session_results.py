@@ -9,9 +9,11 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
+from embodied_iqa.base.config import Scalar
 from embodied_iqa.data.recording.trial_reading import read_trial
 from embodied_iqa.data.recording.trial_record import TrialRecord
 from embodied_iqa.models.subjects.constants_files import constants_of
+from embodied_iqa.runs.graph.parameters import GraphParameters
 from embodied_iqa.runs.graph.session_plan import SessionPlan, TaskFolder
 from embodied_iqa.runs.trial.run_folder import git_hash, versions, write_json, write_yaml
 from embodied_iqa.runs.trial.scores import (
@@ -59,9 +61,17 @@ class SessionInfo:
             "distortions": [asdict(spec) for spec in settings.distortions],
             **({} if settings.burst is None else {"burst": asdict(settings.burst)}),
             "versions": versions(),
-            "parameters": None if settings.attach else settings.graph.values(),
+            "parameters": None if settings.attach else in_force(settings.graph),
         }
         write_yaml(self.run_folder / "config.yaml", tree)
+
+
+def in_force(graph: GraphParameters) -> dict[str, dict[str, Scalar]]:
+    """Return the parameters by node, without the period of a real arm, which follows from its model."""
+    values = graph.values()
+    if graph.arm_node.robot.is_real:
+        del values["arm_node"]["controller.dt_s"]
+    return values
 
 
 class SubjectScore(StrEnum):

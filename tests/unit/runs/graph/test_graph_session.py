@@ -9,6 +9,7 @@ import pytest
 
 from embodied_iqa.arm.horizon_options import Horizon, HorizonOptions
 from embodied_iqa.arm.verdict import GateMode
+from embodied_iqa.base.config import Scalar
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.cli import trial
 from embodied_iqa.cli.main import parse
@@ -28,7 +29,7 @@ from embodied_iqa.runs.graph.session_plan import (
     check_task,
     check_tasks,
 )
-from embodied_iqa.runs.graph.session_results import ScoredSubjects
+from embodied_iqa.runs.graph.session_results import ScoredSubjects, in_force
 from embodied_iqa.runs.trial.start_patience import StartPatience
 from real_arm import REAL_ARM
 
@@ -307,3 +308,11 @@ def test_another_policy_than_that_of_the_trial_is_named() -> None:
         "the answers are of fine 2, those of the trial were of fine 1",
         "the decisions are of theirs 7, those of the trial were of mine 1",
     )
+
+
+@pytest.mark.parametrize(("overrides", "period_s"), [({}, 0.008), (REAL_ARM, None)])
+def test_the_period_of_a_real_arm_is_its_models_and_in_no_file(
+    overrides: dict[str, Scalar], period_s: float | None
+) -> None:
+    values = in_force(resolve((), overrides))
+    assert values["arm_node"].get("controller.dt_s") == period_s
