@@ -40,6 +40,10 @@ class Squares:
         """Names of the references."""
         return tuple(f"square_{index}" for index in range(self.count))
 
+    def categories(self, _: VisionTask) -> frozenset[str]:
+        """Return the class of the object."""
+        return frozenset({"cube"})
+
     def read(self, index: int) -> MiqaReference:
         """Return a reference and count it."""
         self.read_count.append(index)

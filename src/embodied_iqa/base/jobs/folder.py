@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.files import remove_parts, write_json_whole
-from embodied_iqa.base.jobs.plan import require_same_plan
+from embodied_iqa.base.jobs.plan import differences, require_same_plan
 from embodied_iqa.base.locks import take_lock
 from embodied_iqa.base.termination import terminable
 from embodied_iqa.base.user_files.json_files import load_json
@@ -53,11 +53,32 @@ class JobFolder:
         return None
 
     def check(self, asked: Mapping[str, Any]) -> bool:
-        """Return whether the folder holds this plan, or is new or empty; raises as `opened`."""
+        """Return whether the folder holds this plan; not if it is new, or has no results of another plan.
+
+        Raises as `opened`.
+        """
         stored = self.plan()
-        if stored is not None:
-            require_same_plan(self.path, stored, asked)
-        return stored is not None
+        if stored is None:
+            return False
+        if differences(stored, asked) and not self.has_results():
+            return False
+        require_same_plan(self.path, stored, asked)
+        return True
+
+    def has_results(self, *also: str) -> bool:
+        """Return whether the folder holds more than its plan, all that a job without a result leaves.
+
+        Hidden files, such as unfinished ones, are no results.
+
+        Args:
+            also: Further names of files that are written before any result.
+        """
+        known = {self.plan_file, *also}
+        return any(
+            not file.name.startswith(".") and file.name not in known
+            for file in self.path.rglob("*")
+            if not file.is_dir()
+        )
 
     @contextmanager
     def opened(self, asked: Mapping[str, Any]) -> Iterator[None]:
@@ -66,7 +87,7 @@ class JobFolder:
         A folder that is refused is left as it was.
 
         Raises:
-            UsageError: It holds another plan; the message names what differs.
+            UsageError: It holds results of another plan; the message names what differs.
             InputError: See `plan` and `locked`.
         """
         self.check(asked)

@@ -10,7 +10,7 @@ from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.jobs.engine import BlockReport
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.base.records import unstructure
-from embodied_iqa.cli.output import console, next_command, print_json, print_left_out, table_of
+from embodied_iqa.cli.output import console, next_command, print_json, print_left_out, print_note, table_of
 from embodied_iqa.cli.plan_options import (
     add_engine_options,
     add_plan_options,
@@ -69,8 +69,11 @@ class _Progress:
 def run(arguments: argparse.Namespace) -> int:
     """Label what is missing; return the exit code."""
     from embodied_iqa.suites.miqa.building.builder import build_labels
+    from embodied_iqa.suites.miqa.building.models import unknown_categories
 
     plan, engine = _plan(arguments), engine_of(arguments)
+    for note in unknown_categories(plan.models, plan.tasks, plan.source):
+        print_note(note)
     with ProgressBars(transient=False) as bars:
         summary = build_labels(arguments.out, plan, engine, _Progress(bars))
     if arguments.json:

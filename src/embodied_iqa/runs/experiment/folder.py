@@ -97,7 +97,7 @@ class ExperimentFolder:
         plan: The plan of the folder.
 
     Raises:
-        UsageError: The folder has another plan, or its runs have other parameters.
+        UsageError: The folder has runs of another plan, or its runs have other parameters.
         InputError: The folder holds something else, or cannot be written.
     """
 
@@ -143,7 +143,8 @@ class ExperimentFolder:
     def _keep(self, parameters: Mapping[str, Scalar]) -> None:
         """Write the record, unless the folder has it."""
         file, plan = self.path / RECORD_FILE, self.plan
-        if not file.is_file() or _record(file).plan != plan:
+        kept = file.is_file() and JobFolder(self.path, _JOB, RECORD_FILE).has_results()
+        if not kept or _record(file).plan != plan:
             subjects = tuple(subject.text for subject in plan.subjects)
             arms = tuple(arm.name for arm in plan.arms)
             same = _same(parameters)
@@ -179,7 +180,8 @@ def _planned(
     path: Path, parameters: Mapping[str, Scalar], plan: ExperimentPlan, *, add: bool = False
 ) -> ExperimentPlan:
     """Check what a folder holds; return its plan, extended by this one. See `ExperimentFolder`."""
-    if JobFolder(path, _JOB, RECORD_FILE).plan() is None:
+    folder = JobFolder(path, _JOB, RECORD_FILE)
+    if folder.plan() is None or not (add or folder.has_results()):  # it failed before its first run
         return plan
     record = _record(path / RECORD_FILE)
     require_same_plan(path, record.parameters, _same(parameters))

@@ -32,7 +32,8 @@ def test_a_new_folder_gets_the_plan_and_the_same_plan_opens_it_again(tmp_path: P
 def test_another_plan_is_refused_by_the_settings_that_differ(tmp_path: Path) -> None:
     folder = JobFolder(tmp_path, "metric benchmark")
     with folder.opened(PLAN):
-        pass
+        (tmp_path / "rows").mkdir()
+        (tmp_path / "rows" / "1.parquet").touch()
     asked = {"seed": 2, "metrics": {"psnr": "a", "vsi": "c"}, "views": ["top", "wrist"]}
     with pytest.raises(UsageError) as refused, folder.opened(asked):
         pass
@@ -41,6 +42,16 @@ def test_another_plan_is_refused_by_the_settings_that_differ(tmp_path: Path) -> 
         "metrics.vsi is not there, 'c' asked; seed is 1 there, 2 asked; "
         "expected the same plan, or another folder"
     )
+
+
+def test_the_plan_of_a_job_that_failed_before_its_first_result_is_replaced(tmp_path: Path) -> None:
+    folder = JobFolder(tmp_path, "label build")
+    with folder.opened(PLAN):
+        (tmp_path / "rows").mkdir()
+        (tmp_path / ".part-00000.parquet.17.part").touch()
+    assert not folder.check({"seed": 2})
+    with folder.opened({"seed": 2}):
+        assert json.loads((tmp_path / "plan.json").read_bytes()) == {"seed": 2}
 
 
 @pytest.mark.parametrize("content", ["[1]", "{", ""])

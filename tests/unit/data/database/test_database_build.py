@@ -180,6 +180,19 @@ def test_another_plan_or_folder_is_refused(tmp_path: Path, tasks_file: Path, who
         build_photos(tmp_path / "new", tasks_file, steps=(Step.DISTORT,))
 
 
+def test_the_record_of_a_build_without_a_reference_binds_nobody(
+    tmp_path: Path, tasks_file: Path, whole: DatabaseStore
+) -> None:
+    """A build writes it before it reads its first photograph."""
+    record = DatabaseStore(tmp_path / "db")
+    record.write_record(whole.record())
+    options = {"references": 5, "store": ImageStorage.SEEDS, "steps": (Step.REFERENCES,)}
+    build_photos(record.path, tasks_file, **options)
+    assert record.record().plan["store"] == "seeds"
+    with pytest.raises(UsageError, match="another plan"):
+        build_photos(record.path, tasks_file, **{**options, "store": ImageStorage.IMAGES})
+
+
 def test_second_builder_is_refused(tmp_path: Path, tasks_file: Path) -> None:
     with (
         JobFolder(tmp_path / "db", "merge of databases").locked(),

@@ -193,7 +193,7 @@ def test_a_folder_is_known_to_be_of_an_experiment_from_its_first_file_on(
 
 def test_another_plan_is_refused_and_added_only_on_request(tmp_path: Path, versions: dict[str, str]) -> None:
     out, parameters = tmp_path / "out", {"a": 1}
-    ExperimentFolder(out, parameters, PLAN)
+    ExperimentFolder(out, parameters, PLAN).add(PLAN.runs()[0], row(PLAN.runs()[0]))
     record = (out / "experiment.json").read_bytes()
     other = ExperimentPlan(PLAN.subjects, parse_tasks(1, (), 7), parse_distortions("02,12", (5,), 0))
     with pytest.raises(UsageError) as refused:
@@ -216,8 +216,19 @@ def test_another_plan_is_refused_and_added_only_on_request(tmp_path: Path, versi
     assert ExperimentFolder(out, parameters, reordered).plan == added.plan
 
 
+def test_a_plan_without_a_run_is_replaced(tmp_path: Path, versions: dict[str, str]) -> None:
+    ExperimentFolder(tmp_path / "out", {"a": 1}, PLAN)
+    other = ExperimentPlan(PLAN.subjects, parse_tasks(1, (), 7), parse_distortions("02,12", (5,), 0))
+    assert ExperimentFolder(tmp_path / "out", {"a": 2}, other).plan == other
+    assert ExperimentFolder(tmp_path / "out", {"a": 2}, PLAN, add=True).plan == other.extended(PLAN)
+    ExperimentFolder(tmp_path / "out", {"a": 3}, PLAN).add(PLAN.runs()[0], row(PLAN.runs()[0]))
+    with pytest.raises(UsageError, match="another plan: a is 3 there, 2 asked"):
+        ExperimentFolder(tmp_path / "out", {"a": 2}, PLAN)
+
+
 def test_other_parameters_and_strange_folders_are_refused(tmp_path: Path) -> None:
-    ExperimentFolder(tmp_path / "out", {"a": 1, "b": 2}, PLAN)
+    folder = ExperimentFolder(tmp_path / "out", {"a": 1, "b": 2}, PLAN)
+    folder.add(PLAN.runs()[0], row(PLAN.runs()[0]))
     with pytest.raises(UsageError, match=r"another plan: a is 1 there, 3 asked; expected the same plan"):
         ExperimentFolder(tmp_path / "out", {"a": 3, "b": 2}, PLAN)
     strange = tmp_path / "strange"

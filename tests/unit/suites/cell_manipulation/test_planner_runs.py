@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import Never
 
@@ -201,10 +202,27 @@ def plan(arm: Arm, gate: Path | None = None, judge: str = "statistics") -> RunPl
 
 
 def begin(out: Path, begun: RunPlan, episode: Episode, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Start a run that is killed before its first episode."""
+    """Start a run that is killed before its first episode, in a folder with results of another arm."""
     monkeypatch.setattr(runner, "run_block", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         runner.run_benchmark([episode], out, begun, EngineOptions(), lambda _done, _total: None)
+    (out / "other").mkdir(exist_ok=True)
+    (out / "other" / "episode_0.json").touch()
+
+
+def test_a_run_that_failed_before_its_first_episode_does_not_refuse_the_corrected_plan(
+    tmp_path: Path, episode: Episode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, wrong = tmp_path / "run", plan(Arm(parse_distortion("12:3", seed=1)))
+    begin(out, wrong, episode, monkeypatch)
+    (out / "other" / "episode_0.json").unlink()
+    right = replace(plan(Arm(parse_distortion("12:3", seed=2))), size_px=128)
+    check_run(out, right, [episode])
+    begin(out, right, episode, monkeypatch)
+    assert load_json(out / "run.json", "the plan")["size_px"] == 128
+    assert len(list(out.rglob("config.txt"))) == 1
+    with pytest.raises(UsageError, match="another plan"):
+        check_run(out, wrong, [episode])
 
 
 def test_an_arm_keeps_the_seed_of_its_distortion(

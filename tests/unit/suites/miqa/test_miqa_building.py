@@ -172,6 +172,32 @@ def test_another_plan_is_refused(tmp_path: Path, use: Use) -> None:
         build(other, plan(CLS))
 
 
+def test_a_build_whose_first_reference_cannot_be_read_does_not_refuse_the_corrected_command(
+    tmp_path: Path, use: Use, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(Fake("a", CLS, bright))
+    with monkeypatch.context() as patch:
+        patch.setattr(Squares, "description", "squares of nowhere")
+        patch.setattr(Squares, "read", lambda *_: (_ for _ in ()).throw(InputError("cannot be read")))
+        with pytest.raises(InputError, match="cannot be read"):
+            build(tmp_path, plan(CLS))
+    assert build(tmp_path, plan(CLS)).rows(CLS)
+
+
+def test_models_that_know_no_category_are_refused_and_missing_ones_are_named(
+    tmp_path: Path, use: Use, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(Fake("a", CLS, bright))
+    monkeypatch.setattr(Squares, "categories", lambda *_: frozenset({"disc", "box"}))
+    with pytest.raises(UsageError, match=r"no model for cls knows .* squares; .* box, disc; got 'ball, c"):
+        build(tmp_path / "new", plan(CLS))
+    assert not (tmp_path / "new").exists()
+    monkeypatch.setattr(Squares, "categories", lambda *_: frozenset({"disc", "cube"}))
+    assert models.unknown_categories(("fakes",), (CLS,), Squares()) == (
+        "a (cls) has no class disc: it can only be wrong there",
+    )
+
+
 def broken(_: np.ndarray) -> Prediction:
     raise RuntimeError("no such operator\nmore")
 

@@ -116,7 +116,9 @@ def build(
     if fresh and Step.REFERENCES not in options.steps:
         raise UsageError(f"{path} needs references first", expected=f"--steps with {Step.REFERENCES}")
     with folder.locked():
-        return _Builder(DatabaseStore(path), plan, options, watcher, note).run()
+        # a record alone is of a build that failed before its first reference: its plan binds nobody
+        begun = is_database(path) and folder.has_results()
+        return _Builder(DatabaseStore(path), plan, options, watcher, note, begun=begun).run()
 
 
 class _Builder:
@@ -127,12 +129,15 @@ class _Builder:
         options: BuildOptions,
         watcher: Watcher | None,
         note: Callable[[UnscoredViews], None] | None,
+        *,
+        begun: bool,
     ) -> None:
         self._store = store
         self._plan = plan
         self._options = options
         self._watcher = watcher
         self._note = note
+        self._begun = begun
         self._engine = Engine(options.engine)
         self._done: dict[Step, StepSummary] = {}
 
@@ -155,7 +160,7 @@ class _Builder:
         Until the build has ended, the record has its command, and no hash of what it may write anew.
         """
         record = DatabaseRecord(self._plan.tree())
-        if is_database(self._store.path):
+        if self._begun:
             record = self._store.record()
             if set(self._options.steps) & _PLANNED:
                 tree = self._plan.tree()

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import UsageError
-from embodied_iqa.models.vision.predictions import Instances
+from embodied_iqa.models.vision.predictions import Instances, VisionTask
 from embodied_iqa.world.scenes.scene import SceneObject
 from embodied_iqa.world.tasks.vocabulary import Colour, Kind
 
@@ -45,6 +45,11 @@ class Crop:
     mask: NDArray[np.bool_]
     label: str
     square_px: tuple[int, int, int]
+
+
+def classes_of_cell(task: VisionTask) -> frozenset[str]:
+    """Return the classes of a task in the cell."""
+    return frozenset(COLOURED_CLASSES if task is VisionTask.CLASSIFICATION else KIND_CLASSES)
 
 
 def coloured_class(item: SceneObject) -> str:

@@ -82,6 +82,7 @@ def _example(environment: Environment, episode: Episode, boxes: bool) -> Example
     return Example(episode.instruction, objects, plan, annotated(sighting, prompt))
 
 
+_CONFIG: Final = "config.txt"
 _BLOCK: Final = 4
 """Episodes of a job: little is lost when a run is killed."""
 Progress = Callable[[int, int], object]
@@ -168,6 +169,9 @@ def run_benchmark(
         total = len(episodes) * len(plan.arms)
         done = total - sum(map(len, missing.values()))
         remove_parts(out)
+        if not _has_results(out):
+            for stale in out.rglob(_CONFIG):  # of a run that failed before its first episode
+                stale.unlink()
         tree = plan.tree()
         write_json_whole(out / PLAN_FILE, {"version": __version__, **tree} | _known_judge(out, plan))
         for path, config in _configs(out, plan, episodes):
@@ -208,7 +212,7 @@ def check_run(out: Path, plan: RunPlan, episodes: Sequence[Episode]) -> None:
         InputError: It holds something else, or its plan cannot be read.
     """
     stored = _folder(out).plan()
-    if stored is None:
+    if stored is None or not _has_results(out):
         return
     asked = plan.tree()
     if not (stored.get("judge") and asked["judge"]):
@@ -225,9 +229,14 @@ def _folder(out: Path) -> JobFolder:
     return JobFolder(out, "planner run", PLAN_FILE)
 
 
+def _has_results(out: Path) -> bool:
+    return _folder(out).has_results(_CONFIG)
+
+
 def _known_judge(out: Path, plan: RunPlan) -> dict[str, str]:
     """Return the judge that the record names: that of an earlier arm where this plan has no gate."""
-    return {"judge": plan.tree()["judge"] or _stored(out / PLAN_FILE).get("judge", "")}
+    known = _stored(out / PLAN_FILE) if _has_results(out) else {}
+    return {"judge": plan.tree()["judge"] or known.get("judge", "")}
 
 
 def _stored(path: Path) -> dict[str, Any]:
@@ -253,7 +262,7 @@ def _configs(out: Path, plan: RunPlan, episodes: Sequence[Episode]) -> Iterator[
                 "gate_sha256": "" if arm.gate is GateArm.OFF else gate,
                 "episode_seeds": seeds,
             }
-            yield subset_folder(out, arm.name, subset) / "config.txt", config
+            yield subset_folder(out, arm.name, subset) / _CONFIG, config
 
 
 def _anywhere(plan: RunPlan) -> RunPlan:

@@ -12,7 +12,7 @@ from embodied_iqa.base.jobs.folder import JobFolder
 from embodied_iqa.suites.miqa.building.build_plan import MiqaPlan
 from embodied_iqa.suites.miqa.building.finish import TaskSummary, finish_task
 from embodied_iqa.suites.miqa.building.label_reference import label_reference, missing_tasks
-from embodied_iqa.suites.miqa.building.models import models_of
+from embodied_iqa.suites.miqa.building.models import unknown_categories
 
 
 class Watcher(Protocol):
@@ -56,12 +56,12 @@ def build_labels(
         watcher: Observes the progress.
 
     Raises:
-        UsageError: The folder was built with another plan; a task has no model.
+        UsageError: The folder was built with another plan; a task has no model, or
+            none that knows a category of the source.
         InputError: Another job works in it; a reference cannot be read; a model fails on an image; the
             disk is full. Finished references are kept.
     """
-    for task in plan.tasks:
-        models_of(plan.models, task)  # a wrong name leaves no folder
+    unknown_categories(plan.models, plan.tasks, plan.source)  # what is refused leaves no folder
     with JobFolder(path, "label build").opened(plan.tree()):
         missing = [index for index, name in enumerate(plan.names) if missing_tasks(path, plan, name)]
         if watcher is not None:

@@ -17,7 +17,7 @@ from embodied_iqa.base.jobs.plan import digest_of
 from embodied_iqa.base.user_files.json_files import MOST_DATASET_BYTES, load_json
 from embodied_iqa.data.database.database_images import inside
 from embodied_iqa.imaging.images.codecs import read_image
-from embodied_iqa.models.vision.predictions import Instances
+from embodied_iqa.models.vision.predictions import Instances, VisionTask
 from embodied_iqa.models.vision.samples.truth import square_around
 from embodied_iqa.suites.miqa.building.coco_annotations import CocoImage, CocoObject, listed_images
 from embodied_iqa.suites.miqa.building.masks import mask_of
@@ -87,6 +87,14 @@ class CocoSource:
         """Hash of the instances."""
         return digest_of(hashlib.sha256(self.file.read_bytes()).hexdigest())
 
+    def categories(self, task: VisionTask) -> frozenset[str]:
+        """Return the classes of the images, or of their objects."""
+        if task is VisionTask.CLASSIFICATION:
+            return frozenset(
+                name for item in self.images for name in ({item.category} - {""} or _labels(item))
+            )
+        return frozenset(name for item in self.images for name in _labels(item))
+
     def read(self, index: int) -> MiqaReference:
         """Read an image with its instances.
 
@@ -100,6 +108,10 @@ class CocoSource:
             return _reference(rgb, item)
         except InputError as error:
             raise InputError(f"{self.file}, image {item.file}: {error}") from error
+
+
+def _labels(item: CocoImage) -> set[str]:
+    return {one.label for one in item.objects if not one.is_crowd}
 
 
 def _check_size(rgb: Any, item: CocoImage) -> None:

@@ -14,7 +14,8 @@ from embodied_iqa.data.database.edits import scene_of
 from embodied_iqa.data.database.schema import Reference
 from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.imaging.distortions.region import mask_of_labels
-from embodied_iqa.models.vision.samples.truth import coloured_class, crop_of, instances_of
+from embodied_iqa.models.vision.predictions import VisionTask
+from embodied_iqa.models.vision.samples.truth import classes_of_cell, coloured_class, crop_of, instances_of
 from embodied_iqa.suites.miqa.building.reference import MiqaReference, ReferenceView, crop_view
 from embodied_iqa.world.scenes.scene import find_destination, find_object
 from embodied_iqa.world.simulation.kept_renderers import batch_renderer
@@ -62,6 +63,10 @@ class DatabaseSource:
     def fingerprint(self) -> str:
         """Empty: hashes of images identify them, which are checked when they are read."""
         return ""
+
+    def categories(self, task: VisionTask) -> frozenset[str]:
+        """Return the classes of the cell: kinds of objects, and for classifiers their colours, too."""
+        return classes_of_cell(task)
 
     def read(self, index: int) -> MiqaReference:
         """Read an image and render the segmentation of its scene.

@@ -105,8 +105,8 @@ class _ViewJob:
 
     def run(self) -> int:
         """Measure and write; return the number of labelled images of all tasks."""
-        self._write_source()
         members = {task: self._members(task) for task in self._tasks}
+        self._write_source()  # not before: a model that fails at once leaves no result
         names = drawn_names(self._name, self._plan.seed, self._plan.share)
         for batch in self._batches(names):
             if self._plan.keep_images:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from typing import Final
 
 from embodied_iqa.base.errors import InputError, UsageError, first_line
 from embodied_iqa.models.vision.model import VisionModel
 from embodied_iqa.models.vision.predictions import Prediction, VisionTask
 from embodied_iqa.models.vision.reference import load_vision_models
 from embodied_iqa.quality.metrics.metric import Image
+from embodied_iqa.suites.miqa.building.reference import MiqaSource
+
+_SHOWN: Final = 8
 
 
 @lru_cache(maxsize=4)
@@ -33,6 +37,41 @@ def models_of(words: tuple[str, ...], task: VisionTask) -> tuple[VisionModel, ..
 @lru_cache(maxsize=1)
 def _loaded(words: tuple[str, ...]) -> tuple[VisionModel, ...]:
     return tuple(load_vision_models(words))
+
+
+def unknown_categories(
+    words: tuple[str, ...], tasks: Sequence[VisionTask], source: MiqaSource
+) -> tuple[str, ...]:
+    """Return in words which categories of the truth a model does not know: there it can only be wrong.
+
+    Raises:
+        UsageError: The models of a task know none of them.
+        UserError: See `models_of`.
+    """
+    notes = []
+    for task in tasks:
+        models, categories = models_of(words, task), source.categories(task)
+        known = {name for model in models for name in model.info.classes}
+        if not categories & known:
+            raise UsageError(
+                f"no model for {task} knows a category of {source.description}",
+                expected=f"models with one of the classes {_listed(categories)}",
+                got=_listed(known),
+            )
+        lacking = {model.info.name: categories - set(model.info.classes) for model in models}
+        notes += [
+            f"{name} ({task}) has no class {_listed(unknown)}: it can only be wrong there"
+            for name, unknown in lacking.items()
+            if unknown
+        ]
+    return tuple(notes)
+
+
+def _listed(names: Iterable[str]) -> str:
+    """Return the first names in the order of the alphabet, and the number of the others."""
+    ordered = sorted(names)
+    more = f" and {len(ordered) - _SHOWN} more" if len(ordered) > _SHOWN else ""
+    return ", ".join(ordered[:_SHOWN]) + more
 
 
 def predictions_of(model: VisionModel, images: Sequence[Image], names: Sequence[str]) -> list[Prediction]:

@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.models.vision.predictions import Instances
+from embodied_iqa.models.vision.predictions import Instances, VisionTask
 from embodied_iqa.quality.metrics.metric import Image
 
 
@@ -59,6 +59,10 @@ class MiqaSource(Protocol):
     @property
     def fingerprint(self) -> str:
         """Hash of annotations that may be corrected later; empty where there are none."""
+        ...
+
+    def categories(self, task: VisionTask) -> frozenset[str]:
+        """Return the classes that the truth of a task can have; they must be classes of its models."""
         ...
 
     def read(self, index: int) -> MiqaReference:

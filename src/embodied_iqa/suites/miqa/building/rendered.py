@@ -9,7 +9,9 @@ import numpy as np
 
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.imaging.distortions.region import mask_of_labels
+from embodied_iqa.models.vision.predictions import VisionTask
 from embodied_iqa.models.vision.samples.rendered import VisionSample, rendered_sample
+from embodied_iqa.models.vision.samples.truth import classes_of_cell
 from embodied_iqa.suites.miqa.building.reference import MiqaReference, ReferenceView, crop_view
 from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 from embodied_iqa.world.scenes.scene import WORLD_VERSION, find_destination
@@ -53,6 +55,10 @@ class RenderedSource:
         return f"cell, world {WORLD_VERSION}, seed {self.seed}"
 
     fingerprint = ""
+
+    def categories(self, task: VisionTask) -> frozenset[str]:
+        """Return the classes of the cell: kinds of objects, and for classifiers their colours, too."""
+        return classes_of_cell(task)
 
     def read(self, index: int) -> MiqaReference:
         """Render a scene."""

@@ -42,6 +42,7 @@ _BLOCK: Final = 20
 """Items in a block: the work of one job, and the most that a kill loses."""
 _ATTEMPTS: Final = 50
 _WORK: Final = ".making"
+_PARTS: Final = "items-*.tsv"
 
 
 def make_items(folder: Path, plan: MakePlan, watch: Callable[[int, int], object]) -> BenchmarkRecord:
@@ -76,7 +77,7 @@ def make_items(folder: Path, plan: MakePlan, watch: Callable[[int, int], object]
 
 def _begin(work: Path, plan: MakePlan) -> None:
     note = work / "plan.txt"
-    if note.is_file():
+    if note.is_file() and any(work.glob(_PARTS)):  # a plan without a block binds nobody
         require_same_plan(work, {"plan": note.read_text(encoding="utf-8")}, {"plan": plan.description})
         return
     work.mkdir(parents=True, exist_ok=True)

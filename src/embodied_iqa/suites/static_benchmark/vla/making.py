@@ -196,7 +196,8 @@ def _plan(tasks: int, seed: int, images: ImageOptions) -> TrajectoryPlan:
 def _opened(benchmark: Path, plan: TrajectoryPlan) -> TrajectoryFolder:
     """Check what the folder holds and write the plan."""
     folder = TrajectoryFolder(benchmark)
-    if folder.exists():
+    made = JobFolder(folder.path, "making of trajectories", folder.plan_file.name)
+    if folder.exists() and made.has_results():
         require_same_plan(folder.path, unstructure(folder.plan()), unstructure(plan))
     write_json_whole(folder.plan_file, unstructure(plan))
     remove_parts(folder.path)

@@ -28,6 +28,16 @@ def test_a_wrong_size_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert not list(tmp_path.iterdir())
 
 
+def test_a_making_that_failed_before_its_first_block_refuses_no_other_plan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(making, "_make_block", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            make_items(tmp_path, MakePlan(3, 6, 96, 72, CameraModel.IDEAL), lambda *_: None)
+    assert make_items(tmp_path, PLAN, lambda *_: None).items == 3
+
+
 def test_a_making_that_was_cut_short_goes_on_to_the_same_bytes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

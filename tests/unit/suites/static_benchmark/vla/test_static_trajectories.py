@@ -130,6 +130,10 @@ def test_made_trajectories_are_seeded_and_a_killed_run_goes_on(
         patch.setattr(making, "_drawn_expert", interrupted)
         with pytest.raises(KeyboardInterrupt):
             make_trajectories(tmp_path / "cut", tasks=2, seed=4, images=small)
+        patch.setattr(making, "_drawn_expert", lambda *_: 1 / 0)
+        for seed in (6, 7):  # without a trajectory, the plan of the first start binds nobody
+            with pytest.raises(ZeroDivisionError):
+                make_trajectories(tmp_path / "none", tasks=2, seed=seed, images=small)
     cut = TrajectoryFolder(tmp_path / "cut")
     assert cut.file("000").is_file()
     assert not cut.file("001").is_file()
