@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.files import sha256_of
 from embodied_iqa.cli.main import main
 from embodied_iqa.imaging.images.codecs import write_image
@@ -63,7 +64,9 @@ def test_training_ends_with_a_card_a_test_and_a_metric(
 ) -> None:
     out = tmp_path / "metric"
     assert main([*words, "--label", "accuracy", "--json"]) == 0
-    card = json.loads(capsys.readouterr().out)
+    shown = capsys.readouterr()
+    assert shown.err.splitlines()[0] == "trains ra-miqa-small on 400 images, 2 epochs at most"
+    card = json.loads(shown.out)
     assert (card["name"], card["target"]) == ("ra-miqa-small", "miqa:cls:accuracy")
     assert card == json.loads((out / "card.json").read_text())
     assert (card["results"]["references"], card["results"]["pairs"]) == (2, 100)
@@ -120,6 +123,17 @@ def test_what_is_wrong_is_one_line(
     assert not Path(words[4], "card.json").exists()
 
 
+def test_a_training_without_a_region_encoder_says_first_that_it_makes_one(
+    words: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    where = "embodied_iqa.quality.metrics.training.metric_training.train_region_encoder"
+    monkeypatch.setattr(where, lambda *_: (_ for _ in ()).throw(InputError("stopped")))
+    assert main(words[: words.index("--region-weights")]) == 1
+    first, *_ = capsys.readouterr().err.splitlines()
+    assert "makes the region encoder first, 15 epochs on rendered scenes" in first
+    assert "--region-weights FILE takes one that exists" in first
+
+
 def test_a_folder_that_is_no_database_is_refused(
     words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -156,7 +170,8 @@ def test_a_full_disk_is_one_line_and_the_training_continues_with_room(
         (disk / "other").write_bytes(bytes(free - 500_000))
         on_disk = [str(disk / "metric") if word == words[4] else word for word in words]
         assert main([*on_disk, "--epochs", "1"]) == 1
-        (line,) = capsys.readouterr().err.strip().splitlines()
+        begun, line = capsys.readouterr().err.strip().splitlines()
+        assert begun.startswith("trains ra-miqa-small on ")
         assert "No space left on device; expected space there" in line
         assert not (disk / "metric" / "card.json").exists()
         (disk / "other").unlink()

@@ -7,12 +7,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.records import Plain
-from embodied_iqa.cli.output import next_command, own_command, print_json
+from embodied_iqa.cli.output import next_command, own_command, print_json, print_progress
 from embodied_iqa.cli.plan_options import add_plan_options, read_plan
 from embodied_iqa.cli.training_checks import require_torch
-from embodied_iqa.pages.reports.kit.formatting import interval_words
-from embodied_iqa.quality.metrics.learned.card import MetricCard, load_metric_card, save_metric_card
+from embodied_iqa.pages.reports.kit.formatting import interval_words, plural
+from embodied_iqa.quality.metrics.learned.card import (
+    CARD_FILE,
+    MetricCard,
+    load_metric_card,
+    save_metric_card,
+)
 from embodied_iqa.quality.metrics.training.recipes import MetricRecipe
 from embodied_iqa.quality.metrics.training.training_plan import TrainingPlan
 from embodied_iqa.suites.miqa.database import MiqaDatabase
@@ -26,6 +32,7 @@ from embodied_iqa.suites.miqa.training_rows import (
 )
 
 if TYPE_CHECKING:
+    from embodied_iqa.quality.metrics.trainable import TrainingSet
     from embodied_iqa.quality.metrics.training.starting_weights import StartingWeights
 
 
@@ -79,7 +86,13 @@ def train_on_labels(
     command = own_command()
     weights = starting or StartingWeights()
     training = RecipeTraining(recipe, plan.workers, f"{TARGET}{task}:{label}", command, weights)
-    training.train(training_set(database, task, label), out, plan.seed)
+    samples = training_set(database, task, label)
+    weights.record()  # a file that is missing ends the command before it says that it begins
+    if weights.region is not None and (recipe.network is None or recipe.network.region is None):
+        raise UsageError("weights of a region encoder", expected="a metric with a region token")
+    if not (out / CARD_FILE).is_file():
+        print_progress(_beginning(recipe, plan.seed, samples, weights))
+    training.train(samples, out, plan.seed)
     card = load_metric_card(out)
     if card.results:
         return card
@@ -95,6 +108,21 @@ def train_on_labels(
     save_metric_card(replace(card, database=origin), out)
     held_out = held_out_set(database, task, label)
     return measure_held_out(out, recipe, held_out, seed=plan.seed, workers=plan.workers)
+
+
+def _beginning(recipe: MetricRecipe, seed: int, samples: TrainingSet, weights: StartingWeights) -> str:
+    """Return what a training does, before it says nothing for a while."""
+    from embodied_iqa.quality.metrics.training.miqa_recipes import region_plan
+
+    count, region = len(samples.of_each(recipe.pictures_each, seed).pair_ids), region_plan(recipe, seed)
+    epochs = plural(recipe.of_size(count).epochs, "epoch")
+    words = f"trains {recipe.name} on {plural(count, 'image')}, {epochs} at most"
+    if region is None or weights.region is not None:
+        return words
+    return (
+        f"{words}; makes the region encoder first, {plural(region.epochs, 'epoch')} on rendered scenes, "
+        "9 to 30 min of processor time where measured (--region-weights FILE takes one that exists)"
+    )
 
 
 def print_card(card: MetricCard, out: Path, *, as_json: bool) -> None:

@@ -252,6 +252,7 @@ class RecipeTraining:
 
     def _region_encoder(self, plan: RegionEncoderPlan, out: Path) -> Path:
         with ProgressBars() as bars:
+            bars.update("region encoder", 0, plan.epochs)
             train_region_encoder(
                 plan,
                 out / REGION_FOLDER,
