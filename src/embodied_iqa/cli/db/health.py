@@ -16,7 +16,7 @@ from embodied_iqa.data.database.store import open_database
 from embodied_iqa.data.database.unanswered import unanswered, unseen_targets
 from embodied_iqa.imaging.distortions.catalogue import catalogue
 from embodied_iqa.models.subjects.unseen_targets import Seen
-from embodied_iqa.pages.reports.kit.formatting import plural
+from embodied_iqa.pages.reports.kit.formatting import interval_words
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -72,7 +72,7 @@ def print_group(group: Group, health: GroupHealth) -> None:
 def _interval(row: ClassLoss) -> str:
     if isfinite(row.low) and isfinite(row.high):
         return f"{row.low:.2f} to {row.high:.2f}"
-    return f"no interval: {plural(row.references, 'reference')}"
+    return interval_words(None, None, row.references)
 
 
 def _tree(health: GroupHealth, seen: Seen) -> Mapping[str, Any]:

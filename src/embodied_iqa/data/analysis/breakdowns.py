@@ -50,7 +50,8 @@ class BreakdownRow:
         value: The value; empty if unknown.
         count: Pairs with a score.
         mean: In [0, 5]; NaN without a score.
-        low: Lower end of the 95 % interval from resampling references; NaN for fewer than two references.
+        low: Lower end of the 95 % interval from resampling references; NaN for fewer than
+            `FEWEST_REFERENCES` with a score.
         high: Upper end.
         shares: Share of the pairs in each third of all scores, in [0, 1]; NaN without a score.
     """

@@ -33,7 +33,7 @@ class ClassLoss:
     Attributes:
         name: Of the class.
         severe: Mean loss at the highest level, in [0, 5]; NaN without pairs.
-        low: Lower end of its 95 % interval; NaN for fewer than two references.
+        low: Lower end of its 95 % interval; NaN for fewer than `FEWEST_REFERENCES`.
         high: Upper end.
         share: Part of all loss, in [0, 1].
         references: Number of references with a pair at the highest level.

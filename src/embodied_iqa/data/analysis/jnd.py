@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.data.analysis.means import cell_means
-from embodied_iqa.data.analysis.resampling import INTERVAL, References
+from embodied_iqa.data.analysis.resampling import FEWEST_REFERENCES, INTERVAL, References
 from embodied_iqa.imaging.distortions.spec import LEVELS
 
 Array = NDArray[np.float64]
@@ -55,7 +55,8 @@ class LeavingLevel:
         distortion_id: Two digits.
         level: The lowest level at which fewer than half of the pairs are mild; NEVER if there is none; None
             without scores.
-        low: Lower end of the 95 % interval (references resampled, the cut fixed), or None.
+        low: Lower end of the 95 % interval (references resampled, the cut fixed); None for fewer than
+            `FEWEST_REFERENCES` with a score.
         high: Upper end; NEVER beyond the last level.
         shares: Share of mild pairs at each level, 1 to 5, in [0, 1]; NaN without a score.
     """
@@ -104,16 +105,23 @@ def leaving_levels(
     found = cell_means(mild, cells.astype(np.int64), len(names) * len(LEVELS), references)
     shares = found.means.reshape(len(names), -1)
     draws = found.draws.reshape(len(found.draws), len(names), -1)
+    counts = [len(np.unique(references.index[(labels != "") & (distortion_ids == name)])) for name in names]
     result = []
     for number, name in enumerate(names):
         known = tuple(float(share) for share in shares[number])
         if not np.isfinite(shares[number]).any():
             result.append(LeavingLevel(str(name), None, None, None, known))
             continue
-        drawn = _first(draws[:, number, :])
-        low, high = (round(float(value)) for value in np.percentile(drawn, INTERVAL, method="nearest"))
+        few = counts[number] < FEWEST_REFERENCES
+        low, high = (None, None) if few else _ends(draws[:, number, :])
         result.append(LeavingLevel(str(name), int(_first(shares[number][None])[0]), low, high, known))
     return tuple(result)
+
+
+def _ends(draws: Array) -> tuple[int, int]:
+    """Return the ends of the 95 % interval of the first level, from ``(draws, 5)`` shares."""
+    low, high = np.percentile(_first(draws), INTERVAL, method="nearest")
+    return round(float(low)), round(float(high))
 
 
 def _first(shares: Array) -> NDArray[np.int64]:

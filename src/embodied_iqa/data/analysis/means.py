@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.data.analysis.resampling import References, interval_of
+from embodied_iqa.data.analysis.resampling import FEWEST_REFERENCES, References, interval_of
 
 Array = NDArray[np.float64]
 
@@ -19,7 +19,7 @@ class CellMeans:
     Attributes:
         counts: ``(cells,)`` pairs with a score.
         means: ``(cells,)``; NaN without a score.
-        low: ``(cells,)`` lower end of the 95 % interval; NaN for fewer than two references.
+        low: ``(cells,)`` lower end of the 95 % interval; NaN for too few references, see `cell_means`.
         high: ``(cells,)`` upper end.
         draws: ``(draws, cells)`` means of the drawn references; NaN if none of the cell was drawn.
     """
@@ -43,7 +43,13 @@ def finite_means(values: Array, axis: int) -> Array:
     return _divide(np.where(known, values, 0.0).sum(axis=axis), known.sum(axis=axis))
 
 
-def cell_means(scores: Array, cells: NDArray[np.int64], n_cells: int, references: References) -> CellMeans:
+def cell_means(
+    scores: Array,
+    cells: NDArray[np.int64],
+    n_cells: int,
+    references: References,
+    fewest: int = FEWEST_REFERENCES,
+) -> CellMeans:
     """Average the scores of each cell.
 
     Args:
@@ -51,6 +57,7 @@ def cell_means(scores: Array, cells: NDArray[np.int64], n_cells: int, references
         cells: ``(pairs,)`` index of each pair's cell; negative for none.
         n_cells: Number of cells.
         references: For the intervals.
+        fewest: Number of references with a score from which a cell has an interval.
     """
     used = np.isfinite(scores) & (cells >= 0)
     shape = (references.weights.shape[1], n_cells)
@@ -59,7 +66,7 @@ def cell_means(scores: Array, cells: NDArray[np.int64], n_cells: int, references
     counts = np.bincount(flat, minlength=shape[0] * n_cells).reshape(shape)
     draws = _divide(references.weights @ sums, references.weights @ counts)
     low, high = np.full((2, n_cells), np.nan)
-    for cell in np.flatnonzero((counts > 0).sum(axis=0) >= 2):
+    for cell in np.flatnonzero((counts > 0).sum(axis=0) >= fewest):
         low[cell], high[cell] = interval_of(draws[:, cell])
     return CellMeans(counts.sum(axis=0), _divide(sums.sum(axis=0), counts.sum(axis=0)), low, high, draws)
 

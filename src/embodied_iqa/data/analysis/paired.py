@@ -39,7 +39,7 @@ def mean_of(values: Array, scenes: References) -> Estimate:
         values: ``(N,)``; NaN does not count.
         scenes: Drawn scenes; its index is that of the values.
     """
-    means = cell_means(values, np.zeros(len(values), dtype=np.int64), 1, scenes)
+    means = cell_means(values, np.zeros(len(values), dtype=np.int64), 1, scenes, _FEWEST_SCENES)
     return Estimate(float(means.means[0]), float(means.low[0]), float(means.high[0]))
 
 

@@ -12,7 +12,7 @@ Array = NDArray[np.float64]
 INTERVAL: Final = (2.5, 97.5)
 """Ends of every interval, percentiles of the draws."""
 FEWEST_REFERENCES: Final = 10
-"""A rank correlation of fewer references has no interval: its percentiles would be too narrow."""
+"""What is computed from fewer references has no interval: its percentiles would be too narrow."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,11 +45,14 @@ def test_leaving_level_is_where_fewer_than_half_are_mild() -> None:
     mild, medium, severe = ("mild", "mild"), ("mild", "medium"), ("severe", "medium")
     by_level = [mild, medium, severe, medium, severe] + [mild] * 5 + [severe, *[mild] * 4]
     labels = np.array([label for pair in by_level for label in pair])
-    references = References.drawn(np.tile(["r0", "r1"], 15))
-    found = leaving_levels(labels, ids, levels, references)
-    assert [item.level for item in found] == [3, NEVER, 1]
-    assert found[0].shares == (1, 0.5, 0, 0.5, 0)
-    assert [(item.low, item.high) for item in found[1:]] == [(NEVER, NEVER), (1, 1)]
+    few = leaving_levels(labels, ids, levels, References.drawn(np.tile(["r0", "r1"], 15)))
+    assert [item.level for item in few] == [3, NEVER, 1]
+    assert few[0].shares == (1, 0.5, 0, 0.5, 0)
+    assert {(item.low, item.high) for item in few} == {(None, None)}, "two references"
+    names = np.repeat([f"r{number}" for number in range(10)], 30)
+    ten = leaving_levels(np.tile(labels, 10), np.tile(ids, 10), np.tile(levels, 10), References.drawn(names))
+    assert [item.level for item in ten] == [3, NEVER, 1]
+    assert [(item.low, item.high) for item in ten[1:]] == [(NEVER, NEVER), (1, 1)]
 
 
 def test_leaving_level_is_defined_if_most_scores_are_the_highest() -> None:
@@ -95,6 +98,14 @@ def test_means_are_those_of_pandas_and_intervals_hold_the_truth() -> None:
     assert 175 <= held <= 199
 
 
+@pytest.mark.parametrize(("references", "has_interval"), [(2, False), (9, False), (10, True)])
+def test_means_of_few_references_have_no_interval(references: int, has_interval: bool) -> None:
+    names = np.array([f"r{number}" for number in range(references)])
+    scores = np.arange(references, dtype=np.float64)
+    found = cell_means(scores, np.zeros(references, np.int64), 1, References.drawn(names))
+    assert np.isfinite([found.low[0], found.high[0]]).tolist() == [has_interval] * 2
+
+
 def test_breakdown_is_that_of_pandas() -> None:
     made = grid()
     scores = mean_opinion(made.groups[Group.COGNITION].total).raw
@@ -129,7 +140,7 @@ def test_order_of_rows_changes_no_mean_and_no_interval() -> None:
     ours, theirs = results
     assert [(a.level, a.low, a.high) for a in ours[0]] == [(a.level, a.low, a.high) for a in theirs[0]]
     for a, b in zip(ours[1], theirs[1], strict=True):
-        assert (a.mean, a.low, a.high) == pytest.approx((b.mean, b.low, b.high))
+        assert (a.mean, a.low, a.high) == pytest.approx((b.mean, b.low, b.high), nan_ok=True)
 
 
 def test_thirty_distortions_have_seven_classes() -> None:

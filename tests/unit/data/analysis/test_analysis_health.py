@@ -107,6 +107,6 @@ def test_a_class_without_an_interval_says_why(
     print_group(Group.DECISION, _health(pairs, total))
     said = capsys.readouterr().out
     assert "nan" not in said
-    assert "no interval: 1 reference" in said
+    assert "no interval: 1 reference, 10 are needed" in said
     assert "no interval: 0 references" in said
     assert said.endswith(f"{ONE_LEVEL}\n")

@@ -75,6 +75,16 @@ def test_no_headline_names_a_metric_that_has_seen_the_references(folder: Path) -
     assert not build_page(every, "", "").tiles
 
 
+def test_no_tile_names_a_best_metric_where_no_correlation_is_defined(folder: Path) -> None:
+    results = read_json(BenchmarkResults, folder / "out" / RESULTS, "the benchmark")
+    assert build_page(results, "", "").tiles
+    scores = tuple(replace(row, mean={**row.mean, "srcc": None}) for row in results.scores)
+    ranks = tuple(replace(rank, srcc=None) for rank in results.ranks)
+    page = build_page(replace(results, scores=scores, ranks=ranks), "", "")
+    assert page.headline == "No metric has a defined correlation with decision."
+    assert not page.tiles
+
+
 def test_tables_fit_in_80_columns_and_json_is_the_file(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,7 +22,7 @@ from studio_client import client_of
 
 
 def test_means_are_those_of_the_analysis(tmp_path: Path) -> None:
-    store = write_database(tmp_path / "made", references=4)
+    store = write_database(tmp_path / "made", references=12)
     board = database_board(Overview(store), Filters())
     rows = {row.names[0]: row.cells for row in board.rows}
     for scores in load_grid(store).groups.values():

@@ -88,7 +88,8 @@ def _origin(results: BenchmarkResults) -> str:
 
 def _tiles(results: BenchmarkResults) -> Iterator[Tile]:
     for target in whole_scores(results):
-        best = next((row for row in results.overall()[target] if results.comparable(row.metric)), None)
+        rows = (row for row in results.overall()[target] if results.comparable(row.metric))
+        best = next((row for row in rows if share(row.mean["srcc"], 1) is not None), None)
         if best is None:
             continue
         srcc = best.mean["srcc"]

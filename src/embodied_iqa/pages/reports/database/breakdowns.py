@@ -7,6 +7,7 @@ import math
 from embodied_iqa.data.analysis.breakdowns import BreakdownRow
 from embodied_iqa.data.analysis.grid import Group
 from embodied_iqa.data.analysis.jnd import Third
+from embodied_iqa.data.analysis.resampling import FEWEST_REFERENCES
 from embodied_iqa.data.analysis.study import Study
 from embodied_iqa.pages.reports.database.by_group import (
     SCORE_RANGE,
@@ -27,7 +28,8 @@ def chapter(study: Study) -> Chapter:
     return Chapter(
         "breakdowns",
         "Where scores are high and low",
-        "Dot: mean opinion of the pairs, 0 to 5; line: 95 % interval from drawing whole references again.",
+        "Dot: mean opinion of the pairs, 0 to 5; line: 95 % interval from drawing whole references again, "
+        f"none for fewer than {FEWEST_REFERENCES}.",
         "VLAs are very sensitive to maximum brighten and darken (18, 19) and hardly to mean brighten (20); "
         "Gaussian denoise (16) hurts from level 1, block interpolation (25) hardly at level 5.",
         tuple(_part(study, by) for by in properties),
@@ -64,7 +66,8 @@ def _lane(group: Group, row: BreakdownRow | None) -> Lane:
     if row is None or not math.isfinite(row.mean):
         return Lane(str(group), f"{group}: not scored", "not scored")
     low, high = (row.mean if math.isnan(end) else end for end in (row.low, row.high))
-    description = f"{group}: {row.mean:.2f}, {low:.2f} to {high:.2f}, {row.count} pairs"
+    interval = "no interval" if math.isnan(row.low) else f"{low:.2f} to {high:.2f}"
+    description = f"{group}: {row.mean:.2f}, {interval}, {row.count} pairs"
     return Lane(
         str(group), description, f"{row.mean:.2f}", dot=Dot(*map(score_percent, (row.mean, low, high)))
     )

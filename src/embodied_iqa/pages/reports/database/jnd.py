@@ -7,6 +7,7 @@ from typing import Final
 from embodied_iqa.data.analysis.grid import Group
 from embodied_iqa.data.analysis.jnd import NEVER, LeavingLevel, Third
 from embodied_iqa.data.analysis.published_results import REMARKS
+from embodied_iqa.data.analysis.resampling import FEWEST_REFERENCES
 from embodied_iqa.data.analysis.study import Study
 from embodied_iqa.imaging.distortions.spec import LEVELS
 from embodied_iqa.pages.reports.database.by_group import across_groups, lane_figure
@@ -47,15 +48,18 @@ def _level(level: int) -> str:
 def _lane(group: Group, level: LeavingLevel | None) -> Lane:
     text = _with_interval(level)
     dot = None
-    if level is not None and level.level is not None and level.low is not None and level.high is not None:
-        dot = Dot(_place(level.level), _place(level.low), _place(level.high))
+    if level is not None and level.level is not None:
+        ends = (level.level if end is None else end for end in (level.low, level.high))
+        dot = Dot(_place(level.level), *map(_place, ends))
     return Lane(str(group), f"{group}: {text}", text, dot=dot)
 
 
 def _with_interval(leaving: LeavingLevel | None) -> str:
     """Return such as "3 (2 to never)"."""
-    if leaving is None or leaving.level is None or leaving.low is None or leaving.high is None:
+    if leaving is None or leaving.level is None:
         return "not scored"
+    if leaving.low is None or leaving.high is None:
+        return f"{_level(leaving.level)} (no interval)"
     level, low, high = map(_level, (leaving.level, leaving.low, leaving.high))
     return level if low == high == level else f"{level} ({low} to {high})"
 
@@ -73,7 +77,8 @@ def _levels(study: Study, rows: dict[str, tuple[LeavingLevel | None, ...]]) -> T
     ]
     note = (
         "Lowest level at which fewer than half of the pairs are mild, with its 95 % interval "
-        "(references drawn again 500 times, the cut held). never: at none of the five levels."
+        "(references drawn again 500 times, the cut held). never: at none of the five levels. "
+        f"Fewer than {FEWEST_REFERENCES} references have no interval."
     )
     return Table("jnd", _TITLE, columns, lines, note, folded=True)
 

@@ -55,7 +55,7 @@ def plural(count: int, noun: str) -> str:
 
 
 def interval_words(low: float | None, high: float | None, references: int) -> str:
-    """Return a 95 % interval of a rank correlation in words; why there is none where it was withheld."""
+    """Return a 95 % interval in words; why there is none where it was withheld."""
     if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
         few = references < FEWEST_REFERENCES
         return f"no interval: {plural(references, 'reference')}" + f", {FEWEST_REFERENCES} are needed" * few

@@ -224,7 +224,8 @@ def _figure(head: str, rows: Sequence[tuple[str, str, float, float | None, float
     found = []
     for name, remark, value, low, high in rows:
         ends = (value if low is None else low, value if high is None else high)
-        text = f"{name}: {number(value)}, {number(ends[0])} to {number(ends[1])}"
+        interval = "no interval" if low is None else f"{number(ends[0])} to {number(ends[1])}"
+        text = f"{name}: {number(value)}, {interval}"
         lane = Lane("cognition", text, number(value), dot=Dot(value, *ends))
         found.append(FigureRow(name, remark, (lane,)))
     return LaneFigure((head,), _TICKS, tuple(found))
