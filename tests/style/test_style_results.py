@@ -10,6 +10,7 @@ import pytest
 from style_sources import ROOT
 
 import draw_results
+import write_result_tables
 
 RESULTS = ROOT / "docs/results"
 MOST_ROWS = 36
@@ -79,6 +80,26 @@ def test_the_commits_of_the_numbers_have_the_dates_and_versions_that_pages_name(
             if known != date or f"<version>{version}</version>" not in package:
                 wrong.append(f"{page.name}: {commit} is of {known}")
     assert wrong == []
+
+
+@pytest.mark.parametrize("page", DATED, ids=lambda page: str(page.relative_to(RESULTS)))
+def test_each_table_is_a_csv_file_with_the_same_numbers_and_a_link(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    linked, files = write_result_tables.with_links(page.stem, text)
+    again = "write them again: .venv/bin/python scripts/write_result_tables.py"
+    assert linked == text, again
+    written = {name: page.parent / "tables" / name for name in files}
+    assert {
+        name: file.read_text("utf-8") if file.is_file() else "" for name, file in written.items()
+    } == files, again
+
+
+def test_the_csv_file_of_a_table_has_its_cells_without_marks() -> None:
+    page = "# A\n\n## B c\n\n| `x` | [y](z.md) |\n|---|---:|\n| **1** \\| 2 | 3, 4 |\n\nText.\n"
+    linked, files = write_result_tables.with_links("page", page)
+    assert files == {"page-b-c.csv": 'x,y\n1 | 2,"3, 4"\n'}
+    assert linked == page.replace("md) |", "md) [CSV](tables/page-b-c.csv) |")
+    assert write_result_tables.with_links("page", linked) == (linked, files)
 
 
 @pytest.mark.parametrize("name", draw_results.FIGURES)

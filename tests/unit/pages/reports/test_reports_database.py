@@ -9,6 +9,8 @@ import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
 import pandas as pd
@@ -21,12 +23,15 @@ from database_folders import write_database, write_experiment
 from embodied_iqa.base.tables import write_table
 from embodied_iqa.cli.main import main
 from embodied_iqa.data.analysis.breakdowns import columns_of
+from embodied_iqa.data.analysis.grid import Group
 from embodied_iqa.data.analysis.loading import load_grid
+from embodied_iqa.data.analysis.study import TOTAL, GroupStudy
 from embodied_iqa.data.database.query import query
 from embodied_iqa.data.database.schema import REFERENCES, SCHEMA_VERSION, SCORES
 from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.data.export.opinions import opinions_of
 from embodied_iqa.data.export.plain import opinion_columns
+from embodied_iqa.pages.reports.database import header
 from embodied_iqa.pages.reports.database.database_report import write_database_report
 from embodied_iqa.quality.metrics.benchmark.targets import available_targets, subsets_of, target_scores
 from page_checks import CONTRAST
@@ -159,6 +164,25 @@ def test_constant_and_missing_scores_are_reported(tmp_path: Path) -> None:
     one = write_database(tmp_path / "one", references=1)
     text = write_database_report(one).read_text(encoding="utf-8")
     assert "(no interval: 1 reference, 10 are needed); 3 VLAs rank the images of 1 reference alike" in text
+
+
+@pytest.mark.parametrize(
+    ("agreeing", "words"),
+    [
+        ({(0, 1), (0, 2), (1, 2)}, "3 VLMs"),
+        ({(0, 1), (1, 2)}, "3 VLMs (2 pairs)"),
+        ({(0, 1)}, "2 of 3 VLMs (1 pair)"),
+        (set(), "3 VLMs"),
+    ],
+)
+def test_the_headline_counts_the_subjects_that_share_images(
+    agreeing: set[tuple[int, int]], words: str
+) -> None:
+    matrix = np.where(np.eye(3, dtype=bool), 1.0, np.nan)
+    for first, second in agreeing:
+        matrix[first, second] = matrix[second, first] = 0.5
+    study = SimpleNamespace(agreements={TOTAL: SimpleNamespace(matrix=matrix)}, scored=("a", "b", "c"))
+    assert header._subjects(Group.COGNITION, cast("GroupStudy", study)) == words
 
 
 def test_the_page_says_which_subjects_count_for_a_view(tmp_path: Path) -> None:

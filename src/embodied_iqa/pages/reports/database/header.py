@@ -32,7 +32,7 @@ def headline(study: Study) -> str:
     """Say how well subjects agree, and which distortion is the worst."""
     parts = []
     for group, found in study.groups.items():
-        agreed, subjects = found.agreements[TOTAL].mean, plural(len(found.scored), group.role.upper())
+        agreed, subjects = found.agreements[TOTAL].mean, _subjects(group, found)
         if np.isfinite(agreed):
             images = f"the images of {plural(found.interval.references, 'reference')}"
             parts.append(f"{subjects} rank {images} alike with SRCC {_with_interval(agreed, found.interval)}")
@@ -45,6 +45,16 @@ def headline(study: Study) -> str:
         parts.append(f"cognition and decision correlate at {between}")
     worst = (_worst(group, found.worst) for group, found in study.groups.items() if found.worst is not None)
     return " ".join((f"{'; '.join(parts)}.", *worst))
+
+
+def _subjects(group: Group, study: GroupStudy) -> str:
+    """Return how many subjects were compared, and in how many pairs where some share no image."""
+    defined = np.triu(np.isfinite(study.agreements[TOTAL].matrix), 1)
+    compared, scored = int((defined | defined.T).any(axis=0).sum()), len(study.scored)
+    subjects, pairs = plural(scored, group.role.upper()), int(defined.sum())
+    if not pairs or pairs == scored * (scored - 1) // 2:
+        return subjects
+    return f"{subjects if compared == scored else f'{compared} of {subjects}'} ({plural(pairs, 'pair')})"
 
 
 def _worst(group: Group, worst: Worst) -> str:
