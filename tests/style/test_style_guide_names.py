@@ -32,7 +32,6 @@ FOREIGN = {
     "Hugging Face": {
         *("HF_ENDPOINT", "id2label", "preprocessor_config.json", "t5-base"),
         "AutoModel.from_pretrained(FOLDER).save_pretrained(NEW_FOLDER)",
-        'datasets.load_dataset("exports/hub", split="train")',
     },
     "JSON as Python writes it": {"Infinity"},
     "a folder of the data set LIVE": {"databaserelease2"},

@@ -16,7 +16,7 @@ from embodied_iqa.base.errors import InputError
 from embodied_iqa.data.analysis.grid import ScoreGrid
 from embodied_iqa.data.analysis.loading import load_grid
 from embodied_iqa.data.database.store import DatabaseStore
-from embodied_iqa.data.export.hugging_face import card_head, fill_hugging_face
+from embodied_iqa.data.export.hugging_face import card_head, fill_hugging_face, origins
 from embodied_iqa.data.export.opinions import opinions_of, views_text
 from embodied_iqa.data.export.plain import fill_csv
 from embodied_iqa.data.export.pyiqa import fill_pyiqa
@@ -104,7 +104,10 @@ def _fill(store: DatabaseStore, grid: ScoreGrid, form: ExportFormat, licence: _L
         ExportFormat.HUGGING_FACE: fill_hugging_face,
     }[form]
     text = f"{fill(store, opinions_of(grid), folder)}\n\n{views_text(grid)}"
-    head = card_head(licence.name) if form is ExportFormat.HUGGING_FACE else []
+    head = []
+    if form is ExportFormat.HUGGING_FACE:  # the tasks of simulated scenes are English
+        language = "en" if origins(store) == {False} else None
+        head = card_head(licence.name, store.path.resolve().name, len(grid.pairs), language)
     made = f"Made by embodied_iqa {__version__}; dataset.json records how."
     title = f"# {store.path.resolve().name}"
     lines = [*head, title, "", text, "", "## Licence", "", licence.text, "", made, ""]

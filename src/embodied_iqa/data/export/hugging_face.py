@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -25,6 +27,17 @@ _IMAGE: Final = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
 _FEATURES: Final = json.dumps({"info": {"features": {"image": {"_type": "Image"}}}})
 """Tells the library which column is an image; the others follow from their types."""
 _README: Final = """\
+{summary}
+
+## How it was made
+
+Every subject acts on each task of a reference twice, on the undistorted and on a distorted image; a
+score says how much of its answer the distortion left. `dataset.json` records all of it.
+
+| | |
+|---|---|
+{made}
+
 ## Uses
 
 Compare and train metrics of image quality for robots, with or without the reference (`reference_id`).
@@ -54,8 +67,8 @@ Cite the software and the paper whose definitions these are. The images and scor
 ```python
 from datasets import load_dataset
 
-pairs = load_dataset("this/folder", split="train")
-references = load_dataset("this/folder", "references", split="train")
+pairs = load_dataset("{this}", split="train")
+references = load_dataset("{this}", "references", split="train")
 training = pairs.filter(lambda split: split == "train", input_columns="split_seed0")  # decodes no image
 ```
 
@@ -78,6 +91,10 @@ and `state`; `wrong_motion` is 5 minus what was lost by motions that end elsewhe
 five times the share of tasks in which the policy saw no target and moved nothing. The library names the
 whole table `train`. `val` is the fifth that is held out for the test, as pyiqa calls it."""
 _SOFTWARE: Final = "embodied_iqa: image quality for embodied agents"
+THIS: Final = "this/folder"
+"""In the examples of the card; an upload puts the repository's name in its place."""
+_SIZES: Final = ("", "1K", "10K", "100K", "1M", "10M")
+_ORIGINS: Final = {False: "simulated scenes", True: "photographs"}
 _OF_SIMULATED: Final = "Simulated images have plain surfaces and few kinds of objects."
 _OF_PHOTOGRAPHS: Final = (
     "Photographs may show what their authors did not mean to publish: look through them first.\n"
@@ -86,13 +103,22 @@ _OF_PHOTOGRAPHS: Final = (
 )
 
 
-def card_head(licence: str) -> list[str]:
-    """Return the lines of YAML at the start of the README, by which the library finds the files."""
+def card_head(licence: str, name: str, pairs: int, language: str | None) -> list[str]:
+    """Return the lines of YAML at the start of the README, by which the library finds the files.
+
+    Args:
+        licence: Its identifier.
+        name: Of the set.
+        pairs: Their number.
+        language: Of the tasks; None where nobody said.
+    """
     tags = ["tags:", "- image-quality-assessment", "- robotics", "task_categories:", "- robotics"]
-    lines = ["---", f"license: {json.dumps(licence)}", *tags, "configs:"]
-    for name in CONFIGS:
-        lines += [f"- config_name: {name}", f"  data_files: {name}/*.parquet"]
-        lines += ["  default: true"] if name == CONFIGS[0] else []
+    lines = ["---", f"license: {json.dumps(licence)}", f"pretty_name: {json.dumps(name)}"]
+    lines += ["language:", f"- {language}"] if language else []
+    lines += ["size_categories:", f"- {_size_category(pairs)}", *tags, "configs:"]
+    for config in CONFIGS:
+        lines += [f"- config_name: {config}", f"  data_files: {config}/*.parquet"]
+        lines += ["  default: true"] if config == CONFIGS[0] else []
     return [*lines, "---", ""]
 
 
@@ -108,11 +134,57 @@ def fill_hugging_face(store: DatabaseStore, opinions: PairOpinions, folder: Path
     for name, table in (("tasks", store.tasks()), ("scores", store.scores())):
         (folder / name).mkdir()
         pq.write_table(table, folder / name / f"{name}-00000.parquet", compression="zstd")
-    is_real = set(store.references(["real"])["real"].to_pylist())
+    is_real = origins(store)
     limits = [text for real, text in ((False, _OF_SIMULATED), (True, _OF_PHOTOGRAPHS)) if real in is_real]
     return _README.format(
-        limits="".join(f"\n{text}" for text in limits), software=_SOFTWARE, version=__version__
+        limits="".join(f"\n{text}" for text in limits),
+        software=_SOFTWARE,
+        version=__version__,
+        summary=_summary(store, len(pair_ids)),
+        made="\n".join(_made(store)),
+        this=THIS,
     )
+
+
+def origins(store: DatabaseStore) -> set[bool]:
+    """Return whether references are photographs: False, True or both."""
+    return set(store.references(["real"])["real"].to_pylist())
+
+
+def _summary(store: DatabaseStore, pairs: int) -> str:
+    kinds = " and ".join(words for real, words in _ORIGINS.items() if real in origins(store))
+    roles = Counter(subject.role.upper() for subject in store.record().subjects)
+    subjects = " and ".join(_plural(count, role) for role, count in sorted(roles.items()))
+    references = _plural(store.references(["real"]).num_rows, "reference")
+    return (
+        f"{_plural(pairs, 'distorted image')} of {references} ({kinds}), scored by {subjects}:\n"
+        "what each distortion costs models that answer questions about an image or move a robot arm by it."
+    )
+
+
+def _made(store: DatabaseStore) -> Iterator[str]:
+    """Yield rows of a table: what the record says of the images, and the subjects."""
+    record = store.record()
+    for name in ("source", "seed", "levels"):
+        value = record.plan.get(name)
+        if value is not None:
+            yield f"| {name} | {str(value).replace('|', ' ')} |"
+    yield f"| types of distortion | {len(set(store.pairs(['distortion_id'])['distortion_id'].to_pylist()))} |"
+    for role in sorted({subject.role for subject in record.subjects}):
+        names = (f"`{subject.name}`" for subject in record.subjects if subject.role is role)
+        yield f"| {role.upper()}s | {', '.join(names)} |"
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'s' * (count != 1)}"
+
+
+def _size_category(pairs: int) -> str:
+    """Return the Hub's word for a number of rows."""
+    for power, (below, word) in enumerate(itertools.pairwise(_SIZES)):
+        if pairs < 1000 * 10**power:
+            return f"n<{word}" if power == 0 else f"{below}<n<{word}"
+    return f"n>{_SIZES[-1]}"
 
 
 def _write_images(folder: Path, table: Any, files: Iterable[ImageFile]) -> None:

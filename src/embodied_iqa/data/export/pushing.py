@@ -13,7 +13,7 @@ from typing import Any, Final
 from embodied_iqa import __version__
 from embodied_iqa.base.errors import InputError, UsageError, first_line
 from embodied_iqa.base.lazy import load
-from embodied_iqa.data.export.hugging_face import CONFIGS
+from embodied_iqa.data.export.hugging_face import CONFIGS, THIS
 from embodied_iqa.models.subjects.repositories import INSTALL_MODELS
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
@@ -70,6 +70,14 @@ class Upload:
         stays = {path.relative_to(folder).as_posix() for path in others}.difference(names)
         size_bytes = sum(path.stat().st_size for path in files)
         return cls(folder, repository, names, tuple(sorted(stays)), size_bytes, licence)
+
+    def content(self, name: str) -> Path | bytes:
+        """Return what is uploaded as a file: itself; the card names the repository in its example."""
+        file = self.folder / name
+        if name != _CARD:
+            return file
+        text = file.read_text(encoding="utf-8")
+        return text.replace(f'load_dataset("{THIS}"', f'load_dataset("{self.repository}"').encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +155,7 @@ class Hub:
             commit = self._api.create_commit(
                 name,
                 [
-                    *(self._added(file, upload.folder / file) for file in upload.files),
+                    *(self._added(file, upload.content(file)) for file in upload.files),
                     *(self._deleted(file) for file in repository.tables.difference(upload.files)),
                 ],
                 repo_type=_DATASET,

@@ -26,6 +26,7 @@ from embodied_iqa.data.database.splits import SPLIT_SEEDS, training_references
 from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.data.export import exporting
 from embodied_iqa.data.export.exporting import ExportFormat, export_database
+from embodied_iqa.data.export.hugging_face import card_head
 from embodied_iqa.imaging.distortions.spec import DistortionSpec
 from embodied_iqa.imaging.distortions.stream import FrameDistorter
 from embodied_iqa.imaging.images.codecs import read_image
@@ -121,6 +122,33 @@ def test_hugging_face_datasets_loads_the_folder_offline(
 
 def _refused(*_: object, **__: object) -> None:
     raise AssertionError("an image is decoded")
+
+
+def test_the_card_says_what_the_set_is_and_how_it_was_made(store: DatabaseStore, tmp_path: Path) -> None:
+    assert main(["export", str(store.path), "--format", "hf", "--out", str(tmp_path / "out")]) == 0
+    _, head, card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8").split("---\n", 2)
+    known = yaml.safe_load(head)
+    assert (known["pretty_name"], known["size_categories"]) == (store.path.name, ["n<1K"])
+    assert "language" not in known, "somebody wrote the tasks of photographs"
+    pairs, references = len(store.pairs()), len(store.references())
+    assert (
+        f"{pairs} distorted images of {references} references (simulated scenes and photographs), scored by "
+        in card
+    )
+    assert all(f"`{subject.name}`" in card for subject in store.record().subjects)
+    assert "| types of distortion | 30 |" in card
+
+
+@pytest.mark.parametrize(
+    ("pairs", "category"), [(999, "n<1K"), (1000, "1K<n<10K"), (36_900, "10K<n<100K"), (10**8, "n>10M")]
+)
+def test_the_card_has_the_category_of_its_size_and_no_language_that_nobody_named(
+    pairs: int, category: str
+) -> None:
+    head = yaml.safe_load("\n".join(card_head("mit", "a: b", pairs, None)[1:-2]))
+    assert (head["size_categories"], head["pretty_name"]) == ([category], "a: b")
+    assert "language" not in head
+    assert "language:\n- en\n" in "\n".join(card_head("mit", "a", pairs, "en"))
 
 
 def test_the_card_explains_every_column_of_a_pair(store: DatabaseStore, tmp_path: Path) -> None:

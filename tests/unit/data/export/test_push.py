@@ -18,6 +18,7 @@ from embodied_iqa.data.export.hugging_face import CONFIGS, card_head
 
 constants = pytest.importorskip("huggingface_hub.constants")
 NAME = "lab/cell"
+EXAMPLE = 'pairs = load_dataset("this/folder", split="train")'
 
 
 class SmallHub(ThreadingHTTPServer):
@@ -109,7 +110,9 @@ def export(tmp_path: Path) -> Path:
     for name in CONFIGS:
         (folder / name).mkdir(parents=True)
         (folder / name / f"{name}-00000.parquet").write_bytes(name.encode())
-    (folder / "README.md").write_text("\n".join([*card_head("cc-by-4.0"), "# set"]), encoding="utf-8")
+    (folder / "README.md").write_text(
+        "\n".join([*card_head("cc-by-4.0", "set", 7, None), "# set", EXAMPLE]), encoding="utf-8"
+    )
     for name in ("LICENSE.txt", "dataset.json"):
         (folder / name).write_text(name, encoding="utf-8")
     (folder / "notes.txt").write_text("mine", encoding="utf-8")
@@ -127,9 +130,10 @@ def test_what_was_exported_is_there_and_nothing_else(
     out, err = capsys.readouterr()
     stored = {name: data for name, data in (server.files or {}).items() if name != ".gitattributes"}
     files = {path.relative_to(export).as_posix(): path.read_bytes() for path in export.rglob("*.*")}
+    assert stored.pop("README.md") == files.pop("README.md").replace(b"this/folder", NAME.encode())
     assert stored == {name: data for name, data in files.items() if name != "notes.txt"}
     assert server.is_private
-    assert set(json.loads(out)["files"]) == set(stored)
+    assert set(json.loads(out)["files"]) == {*stored, "README.md"}
     assert "7 files" in err
     assert "licence cc-by-4.0" in err
     assert "its owner alone sees it" in err
@@ -148,7 +152,9 @@ def test_a_repository_with_files_is_left_alone_unless_it_is_to_be_updated(
     assert "everybody sees it" in capsys.readouterr().err
     assert "pairs/pairs-00001.parquet" not in server.files
     assert server.files["pairs/mine.parquet"] == b"keep"
-    assert server.files["README.md"] == (export / "README.md").read_bytes()
+    assert server.files["README.md"] == (export / "README.md").read_bytes().replace(
+        b"this/folder", NAME.encode()
+    )
     assert server.parents == ["1" * 40], "what others have committed meanwhile is not overwritten"
 
 
