@@ -175,7 +175,7 @@ def test_a_batch_learns_a_part_of_many_masks(stored: Path, monkeypatch: pytest.M
 
 @pytest.mark.parametrize(
     ("name", "epochs"),
-    [("cls-residual-64", 20), ("cls-vit-64", 20), ("det-plain-160", 8), ("ins-residual-192", 8)],
+    [("cls-residual-64", 20), ("cls-vit-64", 14), ("det-plain-160", 5), ("ins-residual-192", 5)],
 )
 def test_few_samples_are_learned(name: str, epochs: int, stored: Path, tmp_path: Path) -> None:
     recipe = small(name, epochs=epochs, augmentation=Augmentation.NONE)
