@@ -34,7 +34,6 @@ SAME = {
     "--out": "what is written differs",
     "--gate": "a trial has one gate, an experiment compares some",
     "--distortion": "distort also takes one without a level",
-    "--levels": "a set of levels; of build one or all",
     "--view": "the proxy's is found by its key, tasks make knows the cell's",
     "--world": "build takes several suites",
     "--set": "of a subject alone, its parameters need no node",

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 Plan = TypeVar("Plan")
 Word = TypeVar("Word", bound=str)
 
+RANDOM_LEVEL: Final = "random"
+"""Value of `--levels` of commands that draw one."""
 _METAVARS: Final[dict[type, str]] = {int: "N", float: "X", str: "NAME"}
 
 
@@ -75,6 +77,24 @@ def add_workers(parser: argparse.ArgumentParser, what: str = "processes that mea
     """Add `--workers`, 1 by default."""
     add, number = parser.add_argument, at_least(1)
     add("--workers", type=number, default=1, metavar="N", help=f"{what} (default 1)")
+
+
+def add_levels(
+    parser: argparse.ArgumentParser, what: str, default: str, *, random: str = "", is_set: bool = True
+) -> None:
+    """Add `--levels`, which `parse_levels` of the distortions reads.
+
+    Args:
+        parser: Of the command.
+        what: Whose levels.
+        default: Levels of a command line without it.
+        random: What a random level is drawn for, where `RANDOM_LEVEL` is a value.
+        is_set: Whether the parsed value is the default then; else None.
+    """
+    drawn = f", or {RANDOM_LEVEL}: {random}" if random else ""
+    text = f"levels {what}: 1 to 5 by commas or as a range, such as 1,3,5 or 1-5, or all{drawn}"
+    given: dict[str, Any] = {"default": default} if is_set else {}
+    parser.add_argument("--levels", metavar="LEVELS", help=f"{text} (default {default})", **given)
 
 
 def add_stride(parser: argparse.ArgumentParser) -> None:

@@ -8,7 +8,13 @@ from typing import Final
 
 from embodied_iqa.cli.node_options import add_node_options
 from embodied_iqa.cli.parser import perform
-from embodied_iqa.cli.plan_options import add_engine_options, add_plan_options, at_least
+from embodied_iqa.cli.plan_options import (
+    RANDOM_LEVEL,
+    add_engine_options,
+    add_levels,
+    add_plan_options,
+    at_least,
+)
 from embodied_iqa.cli.stored_options import add_stored_options
 from embodied_iqa.data.database.building.build_options import BuildOptions, BuildPlan
 from embodied_iqa.world.simulation.camera import DEFAULT_MODEL, CameraModel
@@ -48,8 +54,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     models = [str(model) for model in CameraModel]
     model = f"of simulated images (default {DEFAULT_MODEL})"
     add("--camera-model", choices=models, help=model)
-    levels = "of each distortion: one at random (default), or all five"
-    add("--levels", choices=["one", "all"], default="one", help=levels)
+    one = "one for each reference and distortion"
+    add_levels(parser, "of each distortion", RANDOM_LEVEL, random=one)
     add_plan_options(parser, BuildOptions, "steps", "retry", steps="STEPS")
     add_engine_options(parser)
     add("--json", action="store_true", help="print the summary as JSON")

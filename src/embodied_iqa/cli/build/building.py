@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.files import write_text_whole
@@ -19,7 +20,8 @@ from embodied_iqa.cli.build.summary import (
 )
 from embodied_iqa.cli.node_options import overrides_of
 from embodied_iqa.cli.output import own_command, print_json, print_note, printable
-from embodied_iqa.cli.plan_options import engine_of, read_plan
+from embodied_iqa.cli.parser import note_former
+from embodied_iqa.cli.plan_options import RANDOM_LEVEL, engine_of, read_plan
 from embodied_iqa.cli.stored_options import (
     refuse_half_a_state,
     refuse_stored_options,
@@ -40,6 +42,7 @@ from embodied_iqa.data.frames.any_frames import open_frames
 from embodied_iqa.data.frames.depth_beside import depth_topics_of
 from embodied_iqa.data.frames.video_frames import is_video
 from embodied_iqa.data.lerobot.info import is_lerobot
+from embodied_iqa.imaging.distortions import parse_levels
 from embodied_iqa.imaging.images.frame import View, parse_view
 from embodied_iqa.models.subjects.catalogue import Backend, Role, names_of
 from embodied_iqa.models.subjects.reference import SubjectReference, parse_reference
@@ -56,6 +59,9 @@ from embodied_iqa.world.libero.suites import CAMERAS
 from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 from embodied_iqa.world.simulation.camera import DEFAULT_MODEL, CameraModel
 from embodied_iqa.world.tasks.sentence import check_sentence
+
+_FORMER_RANDOM: Final = "one"
+"""Former value of `--levels` for a random one."""
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -115,8 +121,16 @@ def _plan(arguments: argparse.Namespace) -> BuildPlan:
     wanted, takes_all = arguments.references, arguments.references is None and source.count is not None
     if wanted is None:
         wanted = 12 if source.count is None else source.count
-    given = {"references": wanted, "all_levels": arguments.levels == "all", "fewer_do": takes_all}
+    given = {"references": wanted, "levels": _levels(arguments.levels), "fewer_do": takes_all}
     return read_plan(BuildPlan, arguments, source=source, **given)
+
+
+def _levels(text: str) -> tuple[int, ...]:
+    """Return the levels of each distortion; none for one at random."""
+    if text == _FORMER_RANDOM:
+        note_former(f"--levels {text}", f"--levels {RANDOM_LEVEL}")
+        return ()
+    return () if text == RANDOM_LEVEL else parse_levels(text)
 
 
 def _source(arguments: argparse.Namespace) -> ReferenceSource:

@@ -11,7 +11,7 @@ from typing import Final
 
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.cli.parser import perform
-from embodied_iqa.cli.plan_options import seed_number
+from embodied_iqa.cli.plan_options import add_levels, seed_number
 from embodied_iqa.data.lerobot.video_output import VideoCodec
 from embodied_iqa.world.simulation.camera import CameraModel
 
@@ -70,11 +70,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--all", action="store_true", help="all 30 distortions")
     miqd = "all 10 machine-vision distortions (sheet: instead of the 30)"
     add("--all-miqd", action="store_true", help=miqd)
-    add(
-        "--levels",
-        metavar="L,L|random",
-        help="levels of distortions given without one; random: one per image and distortion",
-    )
+    one = "one for each image and distortion"
+    add_levels(parser, "of distortions given without one", "all", random=one, is_set=False)
     add("--region", type=Path, metavar="MASK", help="mask of the region, white inside")
     add("--inside", type=int, metavar="L", help="level inside the region")
     add("--outside", type=int, metavar="L", help="level outside the region")

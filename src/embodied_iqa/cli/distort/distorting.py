@@ -17,10 +17,18 @@ from embodied_iqa.cli.distort.data_sets import LEROBOT, copy_dataset
 from embodied_iqa.cli.distort.depth_files import DepthFiles
 from embodied_iqa.cli.distort.inputs import check_topics, clean_images
 from embodied_iqa.cli.output import next_command, print_note
+from embodied_iqa.cli.plan_options import RANDOM_LEVEL
 from embodied_iqa.data.database.clean_frames import open_clean
 from embodied_iqa.data.frames.cameras import topics_of, undistorted_topics
 from embodied_iqa.data.frames.image_folder import FolderFrames
-from embodied_iqa.imaging.distortions import LEVELS, DistortionSpec, catalogue, entry, miqd_catalogue
+from embodied_iqa.imaging.distortions import (
+    LEVELS,
+    DistortionSpec,
+    catalogue,
+    entry,
+    miqd_catalogue,
+    parse_levels,
+)
 from embodied_iqa.imaging.distortions.batch import (
     BatchOptions,
     CleanImage,
@@ -35,8 +43,6 @@ from embodied_iqa.imaging.distortions.manifest import Failure, Manifest, Record,
 from embodied_iqa.imaging.distortions.region import read_mask
 from embodied_iqa.imaging.images.codecs import read_image
 from embodied_iqa.imaging.images.stored_images import Frames
-
-_RANDOM = "random"
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +156,7 @@ def _levels(arguments: argparse.Namespace) -> list[int | None]:
     text = getattr(arguments, "levels", None)
     if text is None:
         return list(LEVELS)
-    return [None] if text == _RANDOM else [_level(word) for word in text.split(",")]
+    return [None] if text == RANDOM_LEVEL else list(parse_levels(text))
 
 
 def _level(word: str | int) -> int:

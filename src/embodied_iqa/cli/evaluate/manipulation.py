@@ -14,13 +14,14 @@ from embodied_iqa.cli.gate_options import add_calibration, add_judge
 from embodied_iqa.cli.output import console, next_command, print_json, table_of
 from embodied_iqa.cli.plan_options import (
     add_engine_options,
+    add_levels,
     add_plan_options,
     at_least,
     engine_of,
     read_plan,
     seed_number,
 )
-from embodied_iqa.imaging.distortions import LEVELS, DistortionSpec, catalogue, parse_distortion
+from embodied_iqa.imaging.distortions import DistortionSpec, catalogue, parse_distortion, parse_levels
 from embodied_iqa.suites.cell_manipulation.episodes import Subset
 from embodied_iqa.suites.cell_manipulation.planning.planner_options import (
     GateArm,
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from embodied_iqa.suites.cell_manipulation.planning.runner import RunPlan
 
 _ALL: Final = "all"
-_LEVELS: Final = "1-5"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -73,7 +73,7 @@ def _add_arms(parser: argparse.ArgumentParser) -> None:
     one = "distortion and level, such as 12:3; may be repeated"
     add("--distortion", action="append", default=[], metavar="ID:LEVEL", help=one)
     add("--distortions", metavar="IDS", help="distortions by number or name, or all; at each of --levels")
-    add("--levels", metavar="LEVELS", help=f"levels of --distortions (default {_LEVELS})")
+    add_levels(parser, "of --distortions", _ALL, is_set=False)
     add("--seed", type=seed_number, default=0, metavar="N", help="seed of the distortions (default 0)")
     gates = [str(item) for item in GateArm if item is not GateArm.OFF]
     add("--gate", metavar="GATES", help=f"also run each condition with gates, some of {','.join(gates)}")
@@ -152,16 +152,8 @@ def _specs(arguments: argparse.Namespace) -> Iterator[DistortionSpec]:
     words = arguments.distortions.split(",")
     names = [line.id for line in catalogue()] if words == [_ALL] else words
     for name in names:
-        for level in _levels(arguments.levels or _LEVELS):
+        for level in parse_levels(arguments.levels or _ALL):
             yield parse_distortion(f"{name}:{level}", seed=arguments.seed)
-
-
-def _levels(text: str) -> range:
-    first, _, last = text.partition("-")
-    last = last or first
-    if not (first.isdecimal() and last.isdecimal() and LEVELS[0] <= int(first) <= int(last) <= LEVELS[-1]):
-        raise UsageError("wrong levels", expected="such as 1-5 or 3", got=text)
-    return range(int(first), int(last) + 1)
 
 
 def _gates(text: str | None) -> list[GateArm]:

@@ -16,7 +16,7 @@ from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.base.records import unstructure
 from embodied_iqa.cli.node_options import add_node_options, overrides_of
 from embodied_iqa.cli.output import console, print_report_table, table_of
-from embodied_iqa.cli.plan_options import add_engine_options, engine_of
+from embodied_iqa.cli.plan_options import add_engine_options, add_levels, engine_of
 from embodied_iqa.pages.reports.kit.formatting import plural
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--grey", action="store_true", help="also show grey images: what the text alone gives away")
     add("--distortion", action="append", default=[], metavar="ID:LEVEL", help="such as 12:3; repeatable")
     add("--distortions", metavar="IDS", help="types by commas, or all; with --levels")
-    add("--levels", default="1-5", metavar="LEVELS", help="of --distortions: 3 or 1-5 (default)")
+    add_levels(parser, "of --distortions", "all")
     add_engine_options(parser)
     add("--retry", action="store_true", help="ask again where a subject failed")
     add("--json", action="store_true", help="print the scores as JSON")

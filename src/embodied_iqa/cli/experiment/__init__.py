@@ -10,7 +10,7 @@ from embodied_iqa.cli.distortion_options import add_distortion_options
 from embodied_iqa.cli.gate_options import add_calibration, add_judge
 from embodied_iqa.cli.node_options import add_node_options
 from embodied_iqa.cli.parser import perform
-from embodied_iqa.cli.plan_options import add_engine_options, seed_number
+from embodied_iqa.cli.plan_options import add_engine_options, add_levels, seed_number
 from embodied_iqa.runs.experiment.experiment_plan import EMBEDDED
 from embodied_iqa.runs.graph.camera_sources import CameraKind, CameraSource
 from embodied_iqa.world.worlds import CELL
@@ -33,7 +33,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     text = "scene of the first task (default 7); of LIBERO, the first initial state (default 0)"
     add("--scene-seed", type=seed_number, metavar="N", help=text)
     add("--distortions", default="all", metavar="IDS", help="such as 02,12,19, or all (default)")
-    add("--levels", default="5", metavar="LEVELS", help="such as 5 (default), 1,3,5 or 1-5")
+    add_levels(parser, "of --distortions", "5")
     add_distortion_options(parser)
     add(
         "--gate",

@@ -25,6 +25,7 @@ from embodied_iqa.cli.output import next_command, print_json, print_progress
 from embodied_iqa.cli.person import END_KEY, end_key, person_at_terminal
 from embodied_iqa.cli.plan_options import engine_of
 from embodied_iqa.data.database.run_rows import RunRow
+from embodied_iqa.imaging.distortions import parse_levels
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.models.subjects.optional_vlm import parse_optional_vlm
 from embodied_iqa.models.subjects.reference import SubjectReference
@@ -37,7 +38,6 @@ from embodied_iqa.runs.experiment.experiment_plan import (
     ExperimentTask,
     RunKey,
     parse_distortions,
-    parse_levels,
     parse_subjects,
     parse_tasks,
 )

@@ -15,7 +15,7 @@ from embodied_iqa.imaging.distortions.region import (
     region_combinations,
     region_mode,
 )
-from embodied_iqa.imaging.distortions.spec import LEVELS, DistortionSpec
+from embodied_iqa.imaging.distortions.spec import LEVELS, DistortionSpec, parse_levels
 from embodied_iqa.imaging.distortions.stream import FrameDistorter, frame_generator
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "mask_of_labels",
     "miqd_catalogue",
     "parse_distortion",
+    "parse_levels",
     "region_combinations",
     "region_mode",
 ]

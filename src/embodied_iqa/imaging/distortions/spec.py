@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -11,11 +12,35 @@ from embodied_iqa.base.errors import UsageError
 from embodied_iqa.imaging.distortions.time_course import canonical_schedule, parse_time_course
 
 LEVELS = (1, 2, 3, 4, 5)
+_ALL: Final = "all"
 
 
 def is_whole(value: object) -> bool:
     """Return whether it is an integer: another number gives other noise, and 1.0 other noise than 1."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def parse_levels(text: str) -> tuple[int, ...]:
+    """Return the levels of ``3``, ``1,3,5``, ``1-5`` or ``all``.
+
+    Raises:
+        UsageError: The text has another form, or names a level twice or none.
+    """
+    levels: list[int] = []
+    for word in text.split(","):
+        first, dash, last = word.strip().partition("-")
+        bounds = (first, last) if dash else (first, first)
+        if word.strip() == _ALL:
+            levels += LEVELS
+        elif all(bound.isdecimal() and int(bound) in LEVELS for bound in bounds) and first <= bounds[1]:
+            levels += range(int(bounds[0]), int(bounds[1]) + 1)
+        else:
+            expected = f"{LEVELS[0]} to {LEVELS[-1]}, such as 3, 1,3,5 or 1-5, or {_ALL}"
+            raise UsageError("unknown levels", expected=expected, got=text)
+    twice = next((level for level in levels if levels.count(level) > 1), None)
+    if twice is not None:
+        raise UsageError("duplicate level", got=twice)
+    return tuple(levels)
 
 
 @dataclass(frozen=True, slots=True)

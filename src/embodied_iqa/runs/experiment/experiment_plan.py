@@ -8,7 +8,6 @@ from typing import Final, TypeVar
 
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.imaging.distortions import DistortionSpec, catalogue, entry
-from embodied_iqa.imaging.distortions.spec import LEVELS
 from embodied_iqa.models.subjects.catalogue import Backend, Role, names_of
 from embodied_iqa.models.subjects.reference import SubjectReference, parse_vla
 from embodied_iqa.models.subjects.registry import check_backend
@@ -198,22 +197,6 @@ def parse_distortions(
         for level in levels
         for schedule in schedules
     )
-
-
-def parse_levels(text: str) -> tuple[int, ...]:
-    """Parse levels such as `5`, `1,3,5` or `1-5`.
-
-    Raises:
-        UsageError: Invalid levels.
-    """
-    levels: list[int] = []
-    for word in _words(text):
-        first, dash, last = word.partition("-")
-        bounds = (first, last) if dash else (first, first)
-        if not all(bound.isdecimal() and int(bound) in LEVELS for bound in bounds):
-            raise UsageError("unknown levels", expected="such as 5 or 1,3 or 1-5", got=text)
-        levels += range(int(bounds[0]), int(bounds[1]) + 1)
-    return _once(levels, "level")
 
 
 def _scheduled(spec: DistortionSpec) -> str:

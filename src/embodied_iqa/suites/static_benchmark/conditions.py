@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -11,9 +10,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from embodied_iqa.base.errors import UsageError
-from embodied_iqa.imaging.distortions import DistortionSpec, FrameDistorter, catalogue, parse_distortion
-from embodied_iqa.imaging.distortions.spec import LEVELS
+from embodied_iqa.imaging.distortions import (
+    DistortionSpec,
+    FrameDistorter,
+    catalogue,
+    parse_distortion,
+    parse_levels,
+)
 from embodied_iqa.imaging.images.frame import Frame, View, image_frame
 from embodied_iqa.suites.static_benchmark.items import Item, Person
 from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
@@ -24,7 +27,6 @@ GREY: Final = "grey"
 GREY_LEVEL: Final = 128
 GREY_ITEMS: Final = "grey items"
 """Begins the source of a benchmark whose items all have one grey image."""
-_LEVELS: Final = re.compile(r"([1-5])(?:-([1-5]))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,7 @@ def conditions_of(distortions: Sequence[str], levels: str, *, grey: bool) -> tup
 
     Args:
         distortions: Words such as ``12:3``, or ``all``, or types without a level (``12``).
-        levels: Levels of the words without one: ``3`` or ``1-5``.
+        levels: Levels of the words without one: as `parse_levels` reads them.
         grey: Whether grey images are shown too.
 
     Raises:
@@ -69,27 +71,17 @@ def conditions_of(distortions: Sequence[str], levels: str, *, grey: bool) -> tup
     names = [CLEAN, *([GREY] if grey else [])]
     for word in distortions:
         if word == "all":
-            names += [
-                _name(parse_distortion(f"{line.id}:{n}")) for line in catalogue() for n in _levels(levels)
-            ]
+            kinds, wanted = [line.id for line in catalogue()], parse_levels(levels)
+            names += [_name(parse_distortion(f"{kind}:{level}")) for kind in kinds for level in wanted]
         elif word.rpartition(":")[2].isdecimal() and ":" in word:
             names.append(_name(parse_distortion(word)))
         else:
-            names += [_name(parse_distortion(f"{word}:{level}")) for level in _levels(levels)]
+            names += [_name(parse_distortion(f"{word}:{level}")) for level in parse_levels(levels)]
     return tuple(Condition(name) for name in dict.fromkeys(names))
 
 
 def _name(spec: DistortionSpec) -> str:
     return f"{spec.id}:{spec.level}"
-
-
-def _levels(text: str) -> tuple[int, ...]:
-    match = _LEVELS.fullmatch(text)
-    first = int(match[1]) if match else 0
-    last = int(match[2] or first) if match else 0
-    if not 0 < first <= last:
-        raise UsageError("wrong --levels", expected="one level or a range such as 1-5", got=text)
-    return tuple(level for level in LEVELS if first <= level <= last)
 
 
 def _view_of(item: Item) -> View:

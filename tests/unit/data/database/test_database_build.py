@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
 import errno
 import multiprocessing
@@ -20,6 +21,8 @@ from embodied_iqa.base.jobs.engine import EngineKind, EngineOptions
 from embodied_iqa.base.jobs.folder import JobFolder
 from embodied_iqa.base.records import structure, unstructure
 from embodied_iqa.base.tables import write_table
+from embodied_iqa.cli import build as build_command
+from embodied_iqa.cli.build import building as building_command
 from embodied_iqa.cli.main import main
 from embodied_iqa.data.analysis.loading import load_grid
 from embodied_iqa.data.database.building import build_subjects
@@ -33,6 +36,7 @@ from embodied_iqa.data.database.record import RecordedSubject
 from embodied_iqa.data.database.schema import TASKS, Annotation
 from embodied_iqa.data.database.sources.simulated import SimulationSource
 from embodied_iqa.data.database.store import DatabaseStore
+from embodied_iqa.imaging.distortions import LEVELS
 from embodied_iqa.imaging.images.frame import Frame, View
 from embodied_iqa.models.scoring.cognition import score_cognition
 from embodied_iqa.models.scoring.constants import SubjectConstants, load_constants
@@ -461,7 +465,7 @@ def test_damage_is_named(tmp_path: Path, tasks_file: Path) -> None:
 
 
 def test_levels_and_seeds_depend_on_the_reference_only() -> None:
-    one, same, other = (specs_of(5, name, all_levels=False) for name in ("a", "a", "b"))
+    one, same, other = (specs_of(5, name) for name in ("a", "a", "b"))
     assert one == same != other
     assert len({spec.seed for spec in one}) == 30
     assert [(spec.id, spec.level, spec.seed) for spec in one[:3]] == [  # in this process and in any other
@@ -470,9 +474,32 @@ def test_levels_and_seeds_depend_on_the_reference_only() -> None:
         ("03", 3, 3024588914828177699),
     ]
     assert sum(spec.seed for spec in one) == 132314495828098562544
-    every = specs_of(5, "a", all_levels=True)
+    every = specs_of(5, "a", LEVELS)
     assert len(every) == 150
     assert set(one) <= set(every)
+    some = specs_of(5, "a", (2, 4))
+    assert some == tuple(spec for spec in every if spec.level in {2, 4})
+
+
+@pytest.mark.parametrize(
+    ("words", "levels", "kept"),
+    [
+        ([], (), "one at random"),
+        (["--levels", "random"], (), "one at random"),
+        (["--levels", "one"], (), "one at random"),
+        (["--levels", "all"], LEVELS, "all"),
+        (["--levels", "5,1-2"], (1, 2, 5), "1,2,5"),
+    ],
+)
+def test_levels_of_a_build_are_written_as_everywhere(
+    words: list[str], levels: tuple[int, ...], kept: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parser = argparse.ArgumentParser()
+    build_command.configure(parser)
+    plan = building_command._plan(parser.parse_args(["--out", "db", *words]))
+    assert (plan.levels, plan.tree()["levels"]) == (levels, kept)
+    note = "embodied-iqa: --levels one is called --levels random; 0.2 no longer knows it\n"
+    assert capsys.readouterr().err == (note if "one" in words else "")
 
 
 SIMULATED = {

@@ -8,7 +8,7 @@ import pytest
 
 from embodied_iqa.arm.verdict import GateMode
 from embodied_iqa.base.errors import UsageError
-from embodied_iqa.imaging.distortions import DistortionSpec
+from embodied_iqa.imaging.distortions import DistortionSpec, parse_levels
 from embodied_iqa.models.subjects.catalogue import Backend, Role, names_of
 from embodied_iqa.models.subjects.reference import SubjectReference, parse_vla
 from embodied_iqa.quality.gate.judge import GateOptions
@@ -18,7 +18,6 @@ from embodied_iqa.runs.experiment.experiment_plan import (
     ExperimentPlan,
     ExperimentTask,
     parse_distortions,
-    parse_levels,
     parse_subjects,
     parse_tasks,
 )
@@ -54,6 +53,7 @@ def test_words() -> None:
     )
     assert parse_subjects(" classical-vla ,") == (parse_vla("classical-vla"),)
     assert parse_levels("1-3,5") == (1, 2, 3, 5)
+    assert parse_levels("all") == (1, 2, 3, 4, 5)
     assert parse_distortions("max-darken", (2,), 9) == (DistortionSpec("19", 2, 9),)
     scheduled = parse_distortions("19,02", (2,), 9, ("", "burst"))
     assert [(spec.id, spec.schedule.partition(":")[0]) for spec in scheduled] == [
@@ -87,6 +87,9 @@ def test_the_rules_of_each_gate() -> None:
         (lambda: parse_subjects(" , "), "empty list"),
         (lambda: parse_levels("0"), "unknown levels"),
         (lambda: parse_levels("1-9"), "unknown levels"),
+        (lambda: parse_levels("5-1"), "unknown levels"),
+        (lambda: parse_levels(""), "unknown levels"),
+        (lambda: parse_levels("all,2"), "duplicate level"),
         (lambda: parse_levels("1,1-2"), "duplicate level"),
         (lambda: parse_distortions("99", (5,), 0), "99"),
         (lambda: parse_distortions("19,max-darken", (5,), 0), "duplicate distortion; got '19'"),

@@ -269,7 +269,7 @@ def test_a_folder_of_something_else_is_not_written_to(tmp_path: Path, episode: E
         (("--levels", "3"), "levels of no distortion"),
         (("--calibration", "gate.yaml"), "a calibration of no gate"),
         (("--multiview", "--history"), "exclude each other"),
-        (("--levels", "0-9", "--distortions", "all"), "wrong levels"),
+        (("--levels", "0-9", "--distortions", "all"), "unknown levels"),
         (("--gate", "hold"), "calibration"),
         (("--subset", "spatial"), "no episodes of this subset"),
     ],

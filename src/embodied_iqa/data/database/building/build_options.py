@@ -17,6 +17,10 @@ BLOCK: Final = 4
 """References in a block: the work of one job, and the most that a kill loses."""
 
 
+_EVERY_LEVEL: Final = (1, 2, 3, 4, 5)
+"""`LEVELS` of the distortions, whose package would load OpenCV for the help of the command."""
+
+
 class Step(StrEnum):
     """The steps of a build, in order."""
 
@@ -44,7 +48,7 @@ class BuildPlan:
         references: Their number; may grow later.
         source: Source of the references.
         seed: Of scenes, levels and distortions.
-        all_levels: Every level of each distortion; otherwise one drawn at random for each.
+        levels: Of each distortion; empty: one drawn at random for each.
         store: What is kept of the distorted images.
         fewer_do: Where the source has no more that can be used, fewer references do.
     """
@@ -52,21 +56,29 @@ class BuildPlan:
     references: int
     source: ReferenceSource
     seed: int = ranged(0, 0, 2**32 - 1)
-    all_levels: bool = False
+    levels: tuple[int, ...] = ()
     store: ImageStorage = ImageStorage.IMAGES
     fewer_do: bool = False
 
     def __post_init__(self) -> None:
         check_ranges(self)
+        object.__setattr__(self, "levels", tuple(sorted(self.levels)))
         if self.references < 1:
             raise UsageError("wrong number of references", expected="1 or more", got=self.references)
+
+    @property
+    def levels_in_words(self) -> str:
+        """The levels as the plan of the database keeps them."""
+        if not self.levels:
+            return "one at random"
+        return "all" if self.levels == _EVERY_LEVEL else ",".join(map(str, self.levels))
 
     def tree(self) -> dict[str, Any]:
         """Return what must be the same when a build is continued."""
         return {
             "source": self.source.description,
             "seed": self.seed,
-            "levels": "all" if self.all_levels else "one at random",
+            "levels": self.levels_in_words,
             "store": str(self.store),
         }
 

@@ -28,15 +28,14 @@ from embodied_iqa.imaging.images.frame import Frame
 _SEED_BITS: Final = 63
 
 
-def specs_of(seed: int, reference_id: str, *, all_levels: bool) -> tuple[DistortionSpec, ...]:
-    """Return the distortions of a reference: all 30 types, at one random level or at each of the five.
+def specs_of(seed: int, reference_id: str, levels: Sequence[int] = ()) -> tuple[DistortionSpec, ...]:
+    """Return the distortions of a reference: all 30 types, each at some levels or a random one.
 
     Levels and seeds depend on the arguments only.
     """
     found = []
     for line in catalogue():
-        levels = LEVELS if all_levels else (random_level(seed, line.id, reference_id),)
-        for level in levels:
+        for level in levels or (random_level(seed, line.id, reference_id),):
             key = f"{seed}|{reference_id}|{line.id}|{level}".encode()
             number = int.from_bytes(blake2b(key, digest_size=8).digest(), "little") >> (64 - _SEED_BITS)
             found.append(DistortionSpec(line.id, level, number))
@@ -51,14 +50,15 @@ class _Block:
     number: int
     references: tuple[Reference, ...]
     seed: int
-    all_levels: bool
+    levels: tuple[int, ...]
     store: ImageStorage
 
     @property
     def digest(self) -> str:
         """Hash of everything that the pairs depend on."""
         images = [(row.reference_id, row.sha256) for row in self.references]
-        return digest_of("pairs", 1, self.seed, self.all_levels, str(self.store), images)
+        levels = self.levels if self.levels not in {(), LEVELS} else bool(self.levels)
+        return digest_of("pairs", 1, self.seed, levels, str(self.store), images)
 
     @property
     def file(self) -> Path:
@@ -76,7 +76,7 @@ def make_pairs(store: DatabaseStore, plan: BuildPlan, run: Callable[[Sequence[Jo
     """
     rows = rows_of(Reference, store.references())
     blocks = [
-        _Block(store.path, at // BLOCK, tuple(rows[at : at + BLOCK]), plan.seed, plan.all_levels, plan.store)
+        _Block(store.path, at // BLOCK, tuple(rows[at : at + BLOCK]), plan.seed, plan.levels, plan.store)
         for at in range(0, len(rows), BLOCK)
     ]
     final = digest_of(*(block.digest for block in blocks))
@@ -91,7 +91,7 @@ def _make_block(block: _Block) -> BlockReport:
     rows: list[Pair] = []
     for reference in block.references:
         frame = read_frames(block.path, reference, [reference.view])[reference.view]
-        specs = specs_of(block.seed, reference.reference_id, all_levels=block.all_levels)
+        specs = specs_of(block.seed, reference.reference_id, block.levels)
         rows += [_pair(block, reference.reference_id, frame, spec) for spec in specs]
     write_table(block.file, table_of(Pair, rows), PAIRS, block.digest)
     return BlockReport(block.number, len(rows))

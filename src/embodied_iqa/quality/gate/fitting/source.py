@@ -80,7 +80,9 @@ class DatabaseSource:
     @property
     def conditions(self) -> str:
         """See `FitSource`."""
-        levels = "all five levels" if self.record.get("levels") == "all" else "one random level each"
+        kept = str(self.record.get("levels", "one at random"))
+        words = {"all": "all five levels", "one at random": "one random level each"}
+        levels = words.get(kept, f"levels {kept}")
         types = len(set(self._store.pairs(["distortion_id"])["distortion_id"].to_pylist()))
         return (
             f"scenes: {self.record.get('source', 'unknown')}; mix: {types} distortions, {levels}, in equal "
