@@ -52,7 +52,7 @@ T = TypeVar("T")
 
 
 def images(width: int, height: int, count: int) -> list[bytes]:
-    """Photographs that move under a noisy sensor (1.5 gray levels), as serialised messages."""
+    """Photographs that move under a noisy sensor (1.5 grey levels), as serialised messages."""
     random = np.random.default_rng(0)
     photo = cv2.resize(
         skimage.data.astronaut(), (width + count, height + count), interpolation=cv2.INTER_CUBIC

@@ -25,6 +25,12 @@ ELSEWHERE = {"docker/.env", "docs/norm_stats.md", "scripts/serve_policy.py"}
 """Made by users, or in another repository (openpi)."""
 _PLACE = re.compile(r"[\w.*/-]+(?:/[\w.*-]*|\.(?:py|j2|md|txt|sh))")
 _NAME = re.compile(r"(?:\w+\.)*(?=\w*[A-Z_]|\w+\()(\w+)(?:\(\w*\))?")
+_AMERICAN = re.compile(
+    r"(?<![\w/.-])(?:colors?|colored|grays?|gray-?scale|centers?|centered|behaviors?|neighbors?|analyz\w+|labeled"
+    r"|(?:recogn|optim|normal|general|standard|serial|initial|minim|maxim|synchron|visual|organ|raster)iz\w+)"
+    r"(?![\w/-])",
+    re.IGNORECASE,
+)
 _HEADING = re.compile(r"^#+ +(.*)$", re.MULTILINE)
 
 
@@ -91,6 +97,13 @@ def test_lines_are_wrapped(page: Path) -> None:
         and "://" not in line
     ]
     assert long == [], f"{_name(page)}: wrap prose at {LONGEST} characters"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_name)
+def test_prose_is_in_british_spelling(page: Path) -> None:
+    prose = _LINK.sub("", _CODE_SPAN.sub("", _prose(page)))
+    names = "reference/distortions.md"  # a table of the names that the papers gave
+    assert set(_AMERICAN.findall(prose)) <= ({"colors"} if page == DOCS / names else set())
 
 
 def test_pages_that_the_code_names_exist() -> None:

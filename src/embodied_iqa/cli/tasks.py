@@ -37,7 +37,7 @@ _CONFLICTS: Final = ("refuse", "keep", "replace")
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    check = actions.add_parser("check", help="check a task file for photographs or recordings")
+    check = actions.add_parser("check", help="check a task file for images or recordings")
     check.add_argument("file", metavar="FILE", type=Path, help="YAML or CSV, as in docs/tasks.md")
     check.add_argument(
         "--no-files", action="store_true", help="do not require images and recordings to exist"

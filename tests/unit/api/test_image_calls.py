@@ -31,6 +31,7 @@ def test_a_metric_is_called_by_pyiqas_name() -> None:
     assert value == ms_ssim(pair[1], pair[0])
     assert embodied_iqa.metric("MS_SSIM").info.name == "ms-ssim"
     assert embodied_iqa.metric("ssimc").info.name == "ssim"
+    assert embodied_iqa.metric("gmsd_color").info.name == "gmsd-colour"
     assert embodied_iqa.metric("gmsd").lower_better
     assert embodied_iqa.metric("GMSD_colour:64x48").info.name == "gmsd-colour:64x48"
 

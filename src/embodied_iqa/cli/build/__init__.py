@@ -35,7 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_plan_options(parser, BuildPlan, "seed", "store", seed="N")
     source = parser.add_mutually_exclusive_group()
     source.add_argument(
-        "--from-folder", type=Path, metavar="DIR", help="photographs; needs --tasks or --task"
+        "--from-folder", type=Path, metavar="DIR", help="your own images; needs --tasks or --task"
     )
     stored = "recording of a trial, or with --tasks or --task any recording, LeRobot data set or video"
     source.add_argument("--from-bag", type=Path, metavar="FILE", help=stored)
@@ -46,9 +46,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "compare decisions with recorded actions, too; what these mean, and of a recording where they are"
     )
     add("--action", metavar="CONVENTION[=TOPIC]", help=action)
-    cell = "the photographs show the simulated cell as its cameras do; else their cameras are not known"
+    cell = "the images show the simulated cell as its cameras do; else their cameras are not known"
     add("--cell-cameras", action="store_true", help=cell)
-    add("--tasks", type=Path, metavar="FILE", help="tasks of photographs or frames, as in docs/tasks.md")
+    add("--tasks", type=Path, metavar="FILE", help="tasks of images or frames, as in docs/tasks.md")
     add("--views", default="", metavar="VIEWS", help="cameras of the references (default wrist,top,side)")
     add("--size", metavar="WxH", help=f"of simulated images (default {DEFAULT_SIZE})")
     models = [str(model) for model in CameraModel]

@@ -154,7 +154,7 @@ def _source(arguments: argparse.Namespace) -> ReferenceSource:
     if arguments.from_folder is not None:
         if (arguments.tasks is None) == (not arguments.task) or len(views) > 1:
             expected = "--tasks FILE or --task TEXT, at most one view"
-            raise UsageError("photographs need their tasks", expected=expected)
+            raise UsageError("images of --from-folder need their tasks", expected=expected)
         view, task = views[0] if views else View.TOP, check_sentence(arguments.task) if arguments.task else ""
         return FolderSource(arguments.from_folder, arguments.tasks, view, arguments.cell_cameras, task)
     if arguments.tasks is not None:
@@ -212,7 +212,7 @@ def _stored(arguments: argparse.Namespace) -> ReferenceSource:
     refuse_half_a_state(sampling)
     if is_lerobot(path) or is_video(path):
         if arguments.tasks is not None:
-            raise UsageError("--tasks is of recordings and photographs", expected="--task", got=str(path))
+            raise UsageError("--tasks is of recordings and images", expected="--task", got=str(path))
         return FramesSource(path, sampling)
     refuse_unused(arguments, sampling)
     return RecordingSource(path, arguments.tasks, sampling)

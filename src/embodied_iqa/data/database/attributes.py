@@ -18,7 +18,7 @@ class Attributes:
     Attributes:
         luminance: Mean of BT.601 luma, 0 (black) to 1 (white).
         contrast: Standard deviation of luma (RMS contrast), 0 to 0.5.
-        chrominance: Colourfulness of Hasler and Suesstrunk (2003), 0 (gray) to about 110.
+        chrominance: Colourfulness of Hasler and Suesstrunk (2003), 0 (grey) to about 110.
         sharpness: Variance of the Laplacian of 8-bit luma (Pech-Pacheco et al. 2000), from 0; less by blur.
         spatial_information: Standard deviation of the Sobel magnitude of 8-bit luma (ITU-T P.910), from 0.
     """

@@ -15,7 +15,7 @@ _TILE_PX = 11
 _MOST_DIRECT_TAPS = 180
 """Above this OpenCV's Fourier transform, fastest in float32, beats summing tap by tap."""
 _FINE = 64.0
-"""Partial sums are 16-bit integers in steps of 1/64 gray value: 255 x 64 fits."""
+"""Partial sums are 16-bit integers in steps of 1/64 grey value: 255 x 64 fits."""
 
 
 def convolve(image: Image, kernel: NDArray[np.float32]) -> Image:

@@ -105,7 +105,7 @@ class IntegerLayer:
     Attributes:
         kernel: ``(C_out, C_in, 3, 3)`` int8, within 127.
         bias: ``(C_out,)`` int32.
-        scale: ``(C_out,)`` float32: from its sums to its activations, of the last layer to gray values.
+        scale: ``(C_out,)`` float32: from its sums to its activations, of the last layer to grey values.
     """
 
     kernel: NDArray[np.int8]

@@ -16,7 +16,7 @@ from embodied_iqa.imaging.distortions.miqd_blur import trail_kernel
 from embodied_iqa.imaging.distortions.random_fields import normal_quantiles, uniform_words
 
 _FAINTEST = 1.0 / 512
-"""Octaves fainter than half a gray value, relative to the first, are invisible."""
+"""Octaves fainter than half a grey value, relative to the first, are invisible."""
 _SNOW_ANGLES_DEG = (45.0, 135.0)
 
 

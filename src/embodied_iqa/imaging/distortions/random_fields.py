@@ -47,14 +47,14 @@ def uniform_words(rng: Generator, shape: tuple[int, ...]) -> NDArray[np.uint16]:
 
 
 def gaussian_field(rng: Generator, shape: tuple[int, ...], sigma: float) -> NDArray[np.int16]:
-    """Return zero-mean Gaussian noise of standard deviation ``sigma`` rounded to whole gray values.
+    """Return zero-mean Gaussian noise of standard deviation ``sigma`` rounded to whole grey values.
 
     Rounding before adding loses nothing where the image is whole-valued: ``round(x + n) = x + round(n)``.
 
     Args:
         rng: Random generator.
         shape: ``(H, W, C)`` or ``(H, W)``.
-        sigma: In gray values, 0 to 7,000.
+        sigma: In grey values, 0 to 7,000.
     """
     field: NDArray[np.int16] = cv2.LUT(uniform_words(rng, shape), _gaussian_table(sigma))
     return field.reshape(shape)

@@ -55,7 +55,7 @@ def mask_of_labels(labels: NDArray[np.integer], wanted: Sequence[int]) -> NDArra
 
 
 def read_mask(path: Path) -> NDArray[np.bool_]:
-    """Read a mask from an opaque image file, upright; gray values of 128 and more are inside.
+    """Read a mask from an opaque image file, upright; grey values of 128 and more are inside.
 
     Raises:
         InputError: The file is missing or is not an image, has transparent pixels or colours, or selects

@@ -76,7 +76,7 @@ def resolution_limit(image: Image, _: Generator, scale: float) -> Image:
 
 
 def gray_quantization(image: Image, _: Generator, levels: float) -> Image:
-    """Reduce each channel to ``levels`` equally spaced gray levels from 0 to 255."""
+    """Reduce each channel to ``levels`` equally spaced grey levels from 0 to 255."""
     count = round(levels)
     index = np.floor(np.arange(256) * count / 256)
     return np.asarray(cv2.LUT(image, rounded(index * 255.0 / (count - 1))))
@@ -92,5 +92,5 @@ ENTRIES = (
         "share of the width and height",
         scale=(0.887, 0.784, 0.699, 0.569, 0.290),
     ),
-    kadid("28", _SPATIAL, gray_quantization, "gray levels of each channel", levels=(20, 16, 13, 10, 7)),
+    kadid("28", _SPATIAL, gray_quantization, "grey levels of each channel", levels=(20, 16, 13, 10, 7)),
 )

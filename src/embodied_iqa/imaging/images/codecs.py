@@ -250,7 +250,7 @@ def read_image(path: Path) -> NDArray[np.uint8]:
 def decode_rgb(data: bytes, name: str) -> NDArray[np.uint8]:
     """Return an encoded image as ``(H, W, 3)`` uint8 RGB; one rule for all commands.
 
-    It is turned upright by its EXIF orientation, gray becomes RGB, alpha is dropped. Of 16 bits a channel the
+    It is turned upright by its EXIF orientation, grey becomes RGB, alpha is dropped. Of 16 bits a channel the
     upper 8 are taken where the values fill their range; darker ones are those of a 10- to 14-bit camera or
     depths, whose scale the file does not tell.
 

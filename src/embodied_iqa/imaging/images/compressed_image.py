@@ -26,7 +26,7 @@ _MOST_PIXELS: Final = 64_000_000
 def rgb_of_file(form: str, data: bytes) -> NDArray[np.uint8]:
     """Return a compressed image as ``(H, W, 3)`` uint8 RGB, C-contiguous, read-only.
 
-    Gray becomes RGB, 16 bits become 8 by `eight_bits`, alpha is dropped.
+    Grey becomes RGB, 16 bits become 8 by `eight_bits`, alpha is dropped.
 
     Args:
         form: The message's ``format``: that of the file, or ``<encoding>; <file> compressed <encoding>``. Its

@@ -60,7 +60,7 @@ ENCODINGS: Final[Mapping[str, Encoding]] = {
 }
 """Encodings that convert to RGB.
 
-16-bit gray is scaled by 255 / 65535 and rounded. 8UC3 has blue first, as OpenCV has. YUV is that of BT.601
+16-bit grey is scaled by 255 / 65535 and rounded. 8UC3 has blue first, as OpenCV has. YUV is that of BT.601
 with Y from 16 to 235; ``yuv422`` is ROS's older name of UYVY.
 """
 

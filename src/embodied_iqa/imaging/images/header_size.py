@@ -1,6 +1,6 @@
 """What the bytes of an image file say before it is decoded: its size, whether it is whole, how deep it is.
 
-A file that cannot hold the pixels that it claims is not decoded. libjpeg fills what is missing with gray and
+A file that cannot hold the pixels that it claims is not decoded. libjpeg fills what is missing with grey and
 tells nobody, so that a JPEG file is checked for its end and for lost blocks here. libpng prints what it finds
 and drops a damaged chunk without pixels, even one that says which way is up: checksums are compared here.
 """

@@ -21,7 +21,7 @@ _FILTERS: Final = 5
 
 
 def png_pixels(data: bytes) -> NDArray[np.uint8] | None:
-    """Return a PNG file as ``(H, W, 3)`` uint8 RGB: gray becomes RGB, alpha is dropped.
+    """Return a PNG file as ``(H, W, 3)`` uint8 RGB: grey becomes RGB, alpha is dropped.
 
     Args:
         data: The file, whose checksums are right.

@@ -24,7 +24,7 @@ _COMPILED_FROM_PX: Final = 1 << 19
 """Images of so many pixels are worth the half second that a process takes to load compiled code."""
 
 _ODD: Final = np.array([1, 254, 24], np.uint8)
-"""Black, white, and gray levels from the median of its neighbours beyond which a pixel is a speck."""
+"""Black, white, and grey levels from the median of its neighbours beyond which a pixel is a speck."""
 
 CELL_PX: Final = 16
 """Side of the cells in which steps are looked for."""

@@ -46,7 +46,7 @@ _VIVID_IS_ONE_IN: Final = 200
 _CALM_MEAN_PER_SIGMA: Final = 6.0 * 0.32466
 """Mean of ``|x| / sigma`` over its lower half for a Gaussian, times the norm of the noise mask."""
 _SMALL: Final = 0.01
-"""Gray levels added above and below a ratio, so that a uniform image has ratio 1."""
+"""Grey levels added above and below a ratio, so that a uniform image has ratio 1."""
 
 Gray = NDArray[np.uint8]
 
@@ -73,34 +73,34 @@ class Statistic(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ImageStatistics:
-    """The statistics of one image; luminance is ITU-R BT.601 luma in gray levels 0 to 255.
+    """The statistics of one image; luminance is ITU-R BT.601 luma in grey levels 0 to 255.
 
     Attributes:
         width_px: Of the image.
         height_px: Of the image.
-        sharpness: Energy of fine detail: mean square of the Laplacian of luminance (gray levels squared).
+        sharpness: Energy of fine detail: mean square of the Laplacian of luminance (grey levels squared).
             Higher is sharper, and noisier.
         exposure: Mean luminance, in [0, 1].
         clipped_dark: Share of pixels at black (luminance 0 or 1), in [0, 1].
         clipped_bright: Share of pixels at white (luminance 254 or 255), in [0, 1].
         contrast: Standard deviation of luminance, in [0, 0.5] (1 is the full range).
-        noise: Standard deviation of noise (gray levels), from the calmer half of the responses to the mask
+        noise: Standard deviation of noise (grey levels), from the calmer half of the responses to the mask
             ``(1 -2 1; -2 4 -2; 1 -2 1)`` (Immerkaer 1996, with the mean over all pixels replaced by the mean
             over the lower half, which edges and texture hardly reach).
         blockiness: Mean luminance step across the borders of the 8 x 8 grid over the mean step elsewhere; 1
             is none.
         detail: Laplacian energy at full over that at half resolution. Independent of how much there is to
             see: blur lowers it, noise and sharpening raise it.
-        specks: Share of pixels further than 24 gray levels from the median of their 3 x 3 neighbours.
+        specks: Share of pixels further than 24 grey levels from the median of their 3 x 3 neighbours.
         tones: How evenly neighbouring levels of green are used, in [0, 1]: 1 minus a quarter of the second
             differences of the histogram. Quantised and bent tones leave gaps and peaks, which lower it.
         repeated: Share of rows and columns (nearly) equal to their neighbour, in [0, 1]: pixelation.
         flat: Share of 16 x 16 cells of the grid within which luminance does not change at all, in [0, 1].
-        chroma: Mean distance of Cr and Cb from neutral, summed (gray levels).
+        chroma: Mean distance of Cr and Cb from neutral, summed (grey levels).
         chroma_detail: Energy of fine detail of Cr and Cb, summed, over that of luminance, at half resolution.
             Shifted colour planes and colour noise raise it, smeared colours lower it.
         vividness: Distance of Cr and Cb from neutral, summed, that more than 0.5 % of the pixels reach, at
-            half resolution (gray levels, at most 255). Unlike the mean it is that of the most colourful
+            half resolution (grey levels, at most 255). Unlike the mean it is that of the most colourful
             object, however small: where colours fade it falls, whatever the table looks like.
     """
 

@@ -26,9 +26,9 @@ _Faults: TypeAlias = Mapping[Statistic, Fault]
 
 _MOST_GAIN: Final = 4.0
 _PARTS: Final = 16
-"""Of a gray level, while tones are stretched."""
+"""Of a grey level, while tones are stretched."""
 _BLOCK_STEP: Final = 40
-"""A larger step across the 8 x 8 grid is an edge of the scene [gray levels]."""
+"""A larger step across the 8 x 8 grid is an edge of the scene [grey levels]."""
 _THRESHOLD_PER_SIGMA: Final = 1.5
 _NEUTRAL: Final = 128
 

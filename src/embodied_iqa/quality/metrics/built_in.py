@@ -83,8 +83,8 @@ _ALL: Final[tuple[Metric, ...]] = (
 
 BUILT_IN: Final = MappingProxyType({metric.info.name: metric for metric in _ALL})
 """Built-in metrics by name."""
-_ALIASES: Final = MappingProxyType({"ssimc": "ssim"})
-"""Other names of pyiqa for the same definition: its `ssim` is that of the luma."""
+_ALIASES: Final = MappingProxyType({"ssimc": "ssim", "gmsd-color": "gmsd-colour"})
+"""Other names for the same definition: pyiqa's (its `ssim` is that of the luma), and American spelling."""
 
 
 def built_in_name(word: str) -> str | None:

@@ -30,6 +30,7 @@ from embodied_iqa.models.panel.training.glimpses import NOTHING, Glimpses, Look
 from embodied_iqa.models.panel.training.member_training import SampleOrigin, TrainingFolders, train_and_export
 from embodied_iqa.models.panel.training.training_loop import train_member
 from embodied_iqa.models.subjects.backends.panel.format import Framing, framed
+from embodied_iqa.models.subjects.backends.panel.shipped_members import MODELS
 from embodied_iqa.models.subjects.backends.panel.vla import LearnedVla
 from embodied_iqa.models.subjects.backends.panel.vlm import LearnedVlm
 from embodied_iqa.models.subjects.model_card import load_card
@@ -38,6 +39,11 @@ from embodied_iqa.world.tasks.vocabulary import Colour, Kind, Verb
 
 COLOURS = {Colour.RED: (200, 20, 20), Colour.BLUE: (20, 40, 200)}
 ORIGIN = SampleOrigin(1, 2, (480, 360), "test", quick=True)
+
+
+def test_the_card_of_a_shipped_member_says_what_its_recipe_says() -> None:
+    summaries = {name: load_card(MODELS / f"{name}.json").summary for name in RECIPES}
+    assert summaries == {name: recipe.summary for name, recipe in RECIPES.items()}
 
 
 def _samples(n: int, seed: int = 0, kind_of_image: ImageFormat | None = None) -> Samples:

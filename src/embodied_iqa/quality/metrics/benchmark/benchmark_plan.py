@@ -32,7 +32,7 @@ class Target(StrEnum):
 
 
 class Unseen(StrEnum):
-    """A study of generalization: what a trained metric has not seen in its training."""
+    """A study of generalisation: what a trained metric has not seen in its training."""
 
     TYPES = "types"
     """Six distortions at a time."""
@@ -56,7 +56,7 @@ class BenchmarkPlan:
         targets: Scores to compare with.
         train_on: Scores, or names of human databases, that metrics are trained on.
         repeats: Number of splits by reference, 8:2, with seeds from 0.
-        unseen: Studies of generalization to what trained metrics have not seen.
+        unseen: Studies of generalisation to what trained metrics have not seen.
         human: Human databases, `live:DIR`.
         draws: Draws of the bootstrap.
         all_views: Also count scores for views that the subject is not made for.

@@ -61,7 +61,7 @@ def split_folds(pairs: PairTable, repeats: int) -> tuple[Fold, ...]:
 
 
 def unseen_folds(kind: Unseen, pairs: PairTable, subjects: Sequence[str]) -> tuple[Fold, ...]:
-    """Return the folds of a study of generalization, on the split with seed 0.
+    """Return the folds of a study of generalisation, on the split with seed 0.
 
     Args:
         kind: What is unseen.

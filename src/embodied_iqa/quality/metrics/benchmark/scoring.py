@@ -1,4 +1,4 @@
-"""Metrics against a score: statistics by split and subset, ranks, generalization."""
+"""Metrics against a score: statistics by split and subset, ranks, generalisation."""
 
 from __future__ import annotations
 

@@ -29,13 +29,13 @@ FINE_VERSION: Final = "1"
 _WINDOW_PX: Final = (320, 240)
 """Only the middle of the image counts: less than half of the time, and where objects are."""
 _IMPULSES: Final = (4.0, 16.0, 48.0)
-"""Differences from the median of the neighbours (gray levels)."""
+"""Differences from the median of the neighbours (grey levels)."""
 _PERIODS_PX: Final = (8, 16, 32)
 """Blocks of codecs and transmission."""
 _CELL_PX: Final = 20
 _LEVELS: Final = (5, 25, 50, 75)
 _FLAT: Final = (0.05, 0.5, 2.0, 8.0)
-"""Variances below these count as flat (squared gray levels)."""
+"""Variances below these count as flat (squared grey levels)."""
 _FLAT_CELL_PX: Final = 8
 _LEAST_SHARE: Final = 1e-5
 _LEAST_STEP: Final = 0.05
@@ -117,7 +117,7 @@ def _mean_bend(gray: Gray, axis: int) -> float:
 
 
 def _gray_levels(gray: Gray) -> Vector:
-    """Return the number of gray levels in use (log), and how few of them hold the image."""
+    """Return the number of grey levels in use (log), and how few of them hold the image."""
     counts = cv2.calcHist([gray], [0], None, [256], [0, 256]).ravel().astype(np.float64) / gray.size
     return np.array([np.log1p(np.count_nonzero(counts > _LEAST_SHARE)), counts @ counts], np.float32)
 

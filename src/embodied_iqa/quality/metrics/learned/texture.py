@@ -24,7 +24,7 @@ _BINS: Final = _RINGS * (_SECTORS + 1)
 _LANES: Final = 4
 _SMALL: Final = 1e-6
 _EQUAL: Final = (0, 1, 3)
-"""Steps up to these count as (nearly) equal neighbours (gray levels)."""
+"""Steps up to these count as (nearly) equal neighbours (grey levels)."""
 
 
 def mscn_statistics(gray: Plane) -> Vector:

@@ -1,6 +1,6 @@
 """Compiled parts of what learned metrics measure of an image: those of OpenCV and NumPy, in fewer passes.
 
-What is of a pixel is that of the plain code bit by bit, of planes that hold gray levels or means of some.
+What is of a pixel is that of the plain code bit by bit, of planes that hold grey levels or means of some.
 Sums add up in float64, and differ from those of the plain code by less than rounding to float32.
 """
 

@@ -42,7 +42,7 @@ class ImageLearner(nn.Module):
 
 
 class CnnIqa(ImageLearner):
-    """CNNIQA (Kang et al. 2014): one convolution on normalised gray patches, minima and maxima, two layers.
+    """CNNIQA (Kang et al. 2014): one convolution on normalised grey patches, minima and maxima, two layers.
 
     The patches of an image are averaged, in training some of them; both sides must be multiples of 32.
     """

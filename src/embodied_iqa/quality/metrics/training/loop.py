@@ -122,7 +122,7 @@ class TrainingRun:
         recipe: Of the metric.
         seed: Of everything random.
         folder: Folder of the checkpoint.
-        record: Further text by which a checkpoint is recognized; one of another training is refused.
+        record: Further text by which a checkpoint is recognised; one of another training is refused.
         starting: Weights to begin with; the record has to name them.
     """
 
