@@ -40,12 +40,61 @@ SAME = {
     "--reference": "one image, or a source of them",
 }
 """Options whose values are written in several ways, with the reason."""
+REPEATED = {
+    "--distortion": "manipulate detect looks at one condition",
+    "--size": "the gate is calibrated for several",
+    "--task": "a trial runs several tasks, stored images have one",
+    "--view": "some work on one camera",
+}
+"""Options that may be given several times in some commands only, with the reason."""
+MEANINGS = {
+    "--camera-model": "of the images that are rendered",
+    "--distortion": "a distortion, of all images or of a condition",
+    "--distortions": "types, each at the levels of --levels",
+    "--epochs": "of a training",
+    "--metrics": "that are compared",
+    "--model": "of the arm",
+    "--namespace": "of the ROS nodes",
+    "--out": "what is written",
+    "--scene-seed": "of the simulated scene",
+    "--seed": "of what is random",
+    "--set": "a parameter",
+    "--target": "the score that is learned",
+    "--task": "in words",
+    "--vision-task": "of labels of machine vision",
+    "--vla": "policies",
+    "--vlm": "that answer",
+    "--workers": "at once",
+}
+"""Options whose helps share no word, with the one meaning that they have."""
+TWO_MEANINGS = {
+    "--all": "everything there is, distortions or subjects",
+    "--batch": "how many at once, questions or images of a step",
+    "--format": "of what is written, a set or images",
+    "--gate": "what a gate does: one mode, conditions of an experiment, or answers to a hold",
+    "--yes": "ask nothing",
+}
+"""Likewise, of options that do related things with different objects."""
 FOREIGN = {
     "docker": {"--revision", "--rm", "--shm-size"},
     "pytest": {"--timeout"},
     "ROS 2": {"--compression-mode", "--show-args"},
 }
 """Options of other programs that pages name."""
+_WORD = re.compile(r"[a-z]{4,}")
+_EMPTY = {
+    "default",
+    "each",
+    "from",
+    "repeatable",
+    "repeated",
+    "such",
+    "that",
+    "their",
+    "them",
+    "where",
+    "with",
+}
 _OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]*")
 _NAMED = re.compile(r"(?:embodied-iqa\s+|(?<!`)`(?!embodied-iqa|`))([a-z]+)(?:\s+([a-z][\w-]*))?")
 
@@ -57,14 +106,20 @@ def options() -> dict[str, frozenset[str]]:
 
 
 @cache
-def values() -> dict[str, dict[str, str]]:
-    """Return how the value of each option of every command and action is written."""
+def actions() -> dict[str, dict[str, argparse.Action]]:
+    """Return the options of every command and action as argparse has them."""
     found = {}
     for name, (module, _) in COMMANDS.items():
         parser = Parser(prog=name)
         importlib.import_module(module).configure(parser)
         found |= dict(_leaves(parser, name, {}))
     return found
+
+
+@cache
+def values() -> dict[str, dict[str, str]]:
+    """Return how the value of each option of every command and action is written."""
+    return {name: {option: _value(one) for option, one in own.items()} for name, own in actions().items()}
 
 
 def _value(action: argparse.Action) -> str:
@@ -76,11 +131,11 @@ def _value(action: argparse.Action) -> str:
 
 
 def _leaves(
-    parser: argparse.ArgumentParser, name: str, above: dict[str, str]
-) -> Iterator[tuple[str, dict[str, str]]]:
+    parser: argparse.ArgumentParser, name: str, above: dict[str, argparse.Action]
+) -> Iterator[tuple[str, dict[str, argparse.Action]]]:
     if isinstance(parser, Parser):
         parser.complete()
-    own = above | {option: _value(action) for action in parser._actions for option in action.option_strings}
+    own = above | {option: action for action in parser._actions for option in action.option_strings}
     groups = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
     for group in groups:
         for action, chosen in group.choices.items():
@@ -107,6 +162,30 @@ def test_an_option_means_one_thing_in_every_command() -> None:
     several = {option: found for option, found in kinds.items() if len(found) > 1}
     assert {option: found for option, found in several.items() if option not in SAME} == {}
     assert set(SAME) == set(several), "a reason that nothing needs"
+
+
+def test_an_option_is_repeatable_in_every_command_or_in_none() -> None:
+    kinds: dict[str, set[bool]] = {}
+    for own in actions().values():
+        for option, action in own.items():
+            kinds.setdefault(option, set()).add(isinstance(action, argparse._AppendAction))
+    assert {option for option, found in kinds.items() if len(found) > 1} == set(REPEATED)
+
+
+def test_helps_of_an_option_say_the_same_or_its_meaning_is_listed() -> None:
+    helps: dict[str, set[str]] = {}
+    for own in actions().values():
+        for option, action in own.items():
+            if action.help != argparse.SUPPRESS:
+                helps.setdefault(option, set()).add(action.help or "")
+    apart = {option for option, texts in helps.items() if len(texts) > 1 and not _shared(texts)}
+    assert apart == MEANINGS.keys() | TWO_MEANINGS.keys()
+
+
+def _shared(texts: set[str]) -> set[str]:
+    """Return the words that all texts have, without defaults and words that say nothing."""
+    plain = [re.sub(r"\(default[^)]*\)", "", text.lower()) for text in texts]
+    return set.intersection(*({word.rstrip("s") for word in _WORD.findall(text)} - _EMPTY for text in plain))
 
 
 def test_former_names_lead_to_options_that_exist(capsys: pytest.CaptureFixture[str]) -> None:
