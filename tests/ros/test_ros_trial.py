@@ -110,7 +110,7 @@ def test_a_full_disk_is_named_and_what_was_recorded_is_reported(ros_domain: int,
         assert trial.nodes() == {}
         log = (trial.folder / "log" / "recorder_node.log").read_text(encoding="utf-8")
         assert (
-            f"recording failed: '{trial.folder / 'trial.mcap'}': cannot write the recording: the disk" in log
+            f"recording failed: '{trial.folder / 'trial.mcap'}' cannot write the recording: the disk" in log
         )
         assert main(["report", str(trial.folder), "--out", str(tmp_path / "report.html")]) == 0
         assert "The session did not finish" in (tmp_path / "report.html").read_text(encoding="utf-8")

@@ -61,6 +61,27 @@ def test_unknown_argument_is_a_usage_error_in_one_line(name: str, capsys: pytest
     assert said.startswith("embodied-iqa: ")
 
 
+@pytest.mark.parametrize("words", [[], ["gate"], ["recording"], ["evaluate"]])
+def test_without_a_command_or_its_action_the_help_is_an_error(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        code = main(words)
+    except SystemExit as left:
+        code = int(left.code or 0)
+    said = capsys.readouterr()
+    assert (code, said.out) == (2, "")
+    assert said.err.startswith(f"usage: {' '.join(['embodied-iqa', *words])} [-h]")
+
+
+def test_errors_name_the_command_once(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["gate", "check", "x"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("embodied-iqa: gate check: the following arguments are required: --calibration")
+    assert main(["gate", "chek"]) == 2
+    assert capsys.readouterr().err.startswith("embodied-iqa: gate: argument ACTION: invalid choice")
+
+
 def test_overview_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as left:
         main(["--help"])

@@ -71,6 +71,22 @@ def require_writable(path: Path) -> None:
         raise InputError(f"cannot write {path}: {error.strerror}") from error
 
 
+def require_empty(out: Path, what: str = "a new or empty folder") -> None:
+    """Check that results get a folder of their own.
+
+    Args:
+        out: The folder; it need not exist.
+        what: What is expected.
+
+    Raises:
+        InputError: It holds something, or is a file.
+    """
+    if out.exists() and not out.is_dir():
+        raise InputError(f"{out} is a file", expected=what)
+    if out.exists() and any(out.iterdir()):
+        raise InputError(f"{out} is not empty", expected=what)
+
+
 def write_text_whole(path: Path, text: str) -> None:
     """Write UTF-8 text."""
     write_whole(path, lambda fresh: fresh.write_text(text, encoding="utf-8"))

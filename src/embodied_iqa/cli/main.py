@@ -106,9 +106,11 @@ def _overview() -> argparse.ArgumentParser:
 
 
 def _dispatch(arguments: Sequence[str]) -> int:
-    name = arguments[0] if arguments else "--help"
-    if name.startswith("-"):
-        _overview().parse_args(arguments or ["--help"])
+    if not arguments:
+        _overview().print_help(sys.stderr)
+        return UsageError.exit_code
+    if arguments[0].startswith("-"):
+        _overview().parse_args(arguments)
         return 0
     try:
         command, parsed = parse(arguments)
@@ -135,6 +137,9 @@ def parse(arguments: Sequence[str]) -> tuple[Command, argparse.Namespace]:
     command: Command = importlib.import_module(module)
     parser = Parser(prog=f"embodied-iqa {name}", description=summary[0].upper() + summary[1:] + ".")
     command.configure(parser)
+    if not arguments[1:] and parser.needs_action:
+        parser.print_help(sys.stderr)
+        raise SystemExit(UsageError.exit_code)
     parsed = parser.parse_args(with_present_names(arguments)[1:])
     if isinstance(path := getattr(parsed, "out", None), Path):  # before long work whose result would be lost
         require_writable(path)

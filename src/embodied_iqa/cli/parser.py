@@ -66,6 +66,18 @@ class Parser(argparse.ArgumentParser):
 
     module: str | None = None
 
+    @property
+    def _place(self) -> str:
+        """The command and its action with a colon, for errors, which begin with the name of the program."""
+        place = self.prog.partition(" ")[2]
+        return f"{place}: " if place else ""
+
+    @property
+    def needs_action(self) -> bool:
+        """Whether a command line without further words lacks an action."""
+        groups = (one for one in self._actions if isinstance(one, argparse._SubParsersAction))  # noqa: SLF001 - as below
+        return any(group.required for group in groups)
+
     def complete(self) -> None:
         """Add the arguments of the action's module; call it before you look at the arguments."""
         module, self.module = self.module, None
@@ -81,7 +93,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise the error."""
-        raise UsageError(f"{self.prog}: {message} (see {self.prog} --help)")
+        raise UsageError(f"{self._place}{message} (see {self.prog} --help)")
 
     def parse_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
@@ -92,13 +104,13 @@ class Parser(argparse.ArgumentParser):
             word = unknown[0].partition("=")[0]
             close = nearest(word, _options(self, found)) if word.startswith("-") else None
             hint = f"did you mean {close}?" if close else f"see {self.prog} --help"
-            raise UsageError(f"{self.prog}: unrecognized arguments: {' '.join(unknown)} ({hint})")
+            raise UsageError(f"{self._place}unrecognized arguments: {' '.join(unknown)} ({hint})")
         return found
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
             name = "/".join(action.option_strings) or action.metavar or action.dest
-            message = f"{self.prog}: argument {name}: invalid choice"
+            message = f"{self._place}argument {name}: invalid choice"
             raise UsageError(message, got=value, available=action.choices)
 
 

@@ -180,6 +180,25 @@ def test_files_that_do_not_exist_are_noticed_before_anything_starts(
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["build", "--out", "{tmp}/db", "--from-folder", "{tmp}/none"], ["/none is not a folder"]),
+        (["recording", "info", "{tmp}/bad.mcap"], ["bad.mcap' is not a recording; expected"]),
+        (["recover", "{tmp}/bad.mcap"], ["bad.mcap' is not a recording; expected"]),
+        (
+            ["recording", "export", "{tmp}/bad.mcap", "--out", "{tmp}/set"],
+            ["no recording of a trial with images: '", "bad.mcap' is not a recording"],
+        ),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_named_once(
+    arguments: list[str], words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "bad.mcap").write_text("another format" * 9)
+    refused(arguments, FAILED, words, tmp_path, capsys)
+
+
 READ_ONLY = "/proc/embodied-iqa"
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.files import write_text_whole
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.cli.build import DEFAULT_SIZE, EMBEDDED
@@ -152,9 +152,11 @@ def _source(arguments: argparse.Namespace) -> ReferenceSource:
             raise UsageError("--tasks needs --from-folder or --from-bag")
         return LiberoSource(tuple(arguments.world.split(",")), views or tuple(CAMERAS))
     if arguments.from_folder is not None:
+        if not arguments.from_folder.is_dir():
+            raise InputError(f"{arguments.from_folder} is not a folder", expected="a folder of images")
         if (arguments.tasks is None) == (not arguments.task) or len(views) > 1:
             expected = "--tasks FILE or --task TEXT, at most one view"
-            raise UsageError("images of --from-folder need their tasks", expected=expected)
+            raise UsageError(f"the images in {arguments.from_folder} need their tasks", expected=expected)
         view, task = views[0] if views else View.TOP, check_sentence(arguments.task) if arguments.task else ""
         return FolderSource(arguments.from_folder, arguments.tasks, view, arguments.cell_cameras, task)
     if arguments.tasks is not None:

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from embodied_iqa import __version__
 from embodied_iqa.base.errors import InputError
+from embodied_iqa.base.files import require_empty
 from embodied_iqa.data.analysis.grid import ScoreGrid
 from embodied_iqa.data.analysis.loading import load_grid
 from embodied_iqa.data.database.store import DatabaseStore
@@ -84,8 +85,7 @@ def export_database(
     """
     terms = _Licence.of(store, licence)
     grid = load_grid(store, all_views=all_views)
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise InputError(f"{out} is not empty", expected="a new or empty folder")
+    require_empty(out)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}-") as fresh:

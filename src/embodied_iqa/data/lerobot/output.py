@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError, first_line
+from embodied_iqa.base.files import require_empty
 from embodied_iqa.base.locks import take_lock
 from embodied_iqa.data.lerobot.info import INFO_FILE, DatasetCamera
 from embodied_iqa.data.lerobot.statistics import ImageCounts, as_numbers, joined, statistics_of
@@ -68,8 +69,7 @@ class DatasetOutput:
     def __init__(
         self, out: Path, cameras: Sequence[DatasetCamera], fps: float, codec: VideoCodec | None = None
     ) -> None:
-        if out.exists() and (not out.is_dir() or any(out.iterdir())):
-            raise InputError(f"{out} is not empty", expected="a new or empty folder for the data set")
+        require_empty(out, "a new or empty folder for the data set")
         place = out.resolve()  # where a link leads: a folder cannot take the name of a link
         if place.is_mount() or place == Path.cwd():
             raise InputError(f"{out} is a mount point or the working directory", expected="a folder in it")

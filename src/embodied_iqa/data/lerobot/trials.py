@@ -131,7 +131,7 @@ class _Export:
                 continue
             self._names = _names(path)
             return fps
-        raise InputError("no recording of a trial with images", got="; ".join(self.report.left_out))
+        raise InputError(f"no recording of a trial with images: {'; '.join(self.report.left_out)}")
 
     def write(self, progress: Callable[[int], None]) -> None:
         self.report.left_out.clear()
@@ -141,7 +141,7 @@ class _Export:
                 progress(done)
             if not self.report.episodes:
                 reasons = "; ".join((*self.report.left_out, *self.report.unsuccessful))
-                raise InputError("no run can be written", got=reasons)
+                raise InputError(f"no run can be written: {reasons}")
             vector = {"dtype": "float32", "shape": [len(self._names)], "names": list(self._names)}
             whole = {"dtype": "int64", "shape": [1], "names": None}
             features: dict[str, Any] = {STATE: vector, ACTION: vector} if self._names else {}

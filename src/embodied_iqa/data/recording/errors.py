@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from embodied_iqa.base.errors import InputError
+
+_PREDICATES: Final = ("is", "was", "has", "lacks", "cannot", "changed")
+"""First words of messages whose subject is the file."""
 
 
 class _RecordingError(InputError):
@@ -19,7 +22,9 @@ class _RecordingError(InputError):
 
     def __init__(self, path: Path | str, message: str, **details: Any) -> None:
         plain = "".join(letter if letter.isprintable() else " " for letter in message)
-        super().__init__(f"{str(path)!r}: {' '.join(plain.split())}", **details)
+        fault = " ".join(plain.split())
+        colon = "" if fault.partition(" ")[0] in _PREDICATES else ":"
+        super().__init__(f"{str(path)!r}{colon} {fault}", **details)
         self.path = Path(path)
 
 
@@ -43,7 +48,8 @@ class OneImageError(RecordingReadError):
     @classmethod
     def of(cls, error: RecordingReadError, stamp_ns: int) -> Self:
         """Return the error of an image as one of this class."""
-        return cls(error.path, str(error).removeprefix(f"{str(error.path)!r}: "), stamp_ns)
+        fault = str(error).removeprefix(repr(str(error.path))).removeprefix(":").removeprefix(" ")
+        return cls(error.path, fault, stamp_ns)
 
 
 class WrongPoseError(OneImageError):

@@ -300,6 +300,8 @@ def test_a_folder_with_something_in_it_and_odd_licences_are_refused(
     words = ["export", str(store.path), "--format", "csv", "--out", str(tmp_path)]
     assert main(words) == 1
     assert "is not empty" in capsys.readouterr().err
+    assert main([*words[:-1], str(tmp_path / "mine.txt")]) == 1
+    assert "mine.txt is a file; expected a new or empty folder" in capsys.readouterr().err
     assert main([*words, "--licence", "a: b"]) == 2
     assert main(["export", str(tmp_path), "--format", "csv", "--out", str(tmp_path / "x")]) == 1
 

@@ -205,7 +205,7 @@ def test_a_distortion_that_is_not_known(recording: Path, record: TrialRecord, tm
 def test_recording_is_gone_or_cut_short(recording: Path, record: TrialRecord, tmp_path: Path) -> None:
     page = _page(tmp_path / "gone.mcap", record, tmp_path)
     assert "Images cannot be read: " in words(page)
-    assert "Images cannot be read: 'gone.mcap': cannot be read" in words(page)
+    assert "Images cannot be read: 'gone.mcap' cannot be read" in words(page)
     assert str(tmp_path) not in words(page)
     cut = tmp_path / "cut.mcap"
     shutil.copy(recording, cut)

@@ -224,7 +224,7 @@ def test_a_killed_recorder_is_recovered_by_the_report(
     said = capsys.readouterr().out
     assert re.search(r"push/trial.mcap was cut short; recovered \d+ messages: .*trial.recovered", said)
     page = lxml.html.document_fromstring((interrupted / "report.html").read_text(encoding="utf-8"))
-    assert "pick: 'trial.mcap': is cut short" in words(page)
+    assert "pick: 'trial.mcap' is cut short" in words(page)
     assert "No end recorded" in words(page)
     assert "of 4 runs were recorded to their end" in words(page)
     assert page.xpath("//img"), "images come from the recovered recording"

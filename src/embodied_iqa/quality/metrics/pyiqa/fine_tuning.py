@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from embodied_iqa.base.config import ranged
 from embodied_iqa.base.errors import InputError
-from embodied_iqa.base.files import write_json_whole
+from embodied_iqa.base.files import require_empty, write_json_whole
 from embodied_iqa.base.jobs.folder import JobFolder
 from embodied_iqa.quality.metrics.pyiqa.environment import environment, pyiqa_python
 
@@ -71,8 +71,7 @@ def fine_tune(
         UserError: The export or the environment is missing, ``out`` is not empty, or the trainer fails.
     """
     python = pyiqa_python()
-    if out.exists() and any(out.iterdir()):
-        raise InputError(f"{out} is not empty", expected="a new or empty folder")
+    require_empty(out)
     rows = _rows(plan)
     with JobFolder(out, "fine-tuning of a metric", resumes=False).locked():
         write_json_whole(out / "options.json", _options(plan, sum(row["split"] == "train" for row in rows)))
