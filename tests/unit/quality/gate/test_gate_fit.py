@@ -62,7 +62,7 @@ def few(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Fewer scenes and epochs than a real fit needs, and a cache of its own."""
     monkeypatch.setattr(
         "embodied_iqa.quality.gate.fitting.networks.recipe_by_name",
-        lambda name: replace(recipe_by_name(name), epochs=40),
+        lambda name: replace(recipe_by_name(name), epochs=12),
     )
     allow_few_scenes(monkeypatch)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
