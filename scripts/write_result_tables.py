@@ -18,7 +18,7 @@ from typing import Final
 RESULTS: Final = Path(__file__).resolve().parents[1] / "docs/results"
 FOLDER: Final = "tables"
 _RULE: Final = re.compile(r"\|(?:\s*:?-+:?\s*\|)+")
-_LINK: Final = re.compile(rf"\[CSV\]\({FOLDER}/[\w.-]+\.csv\)")
+_LINK: Final = re.compile(rf"(?: ·)? \[CSV\]\({FOLDER}/[\w.-]+\.csv\)")
 _CELL_END: Final = re.compile(r"(?<!\\)\|")
 _MARKS: Final = (
     (re.compile(r"\[([^\]]*)\]\([^)]*\)"), r"\1"),
@@ -74,7 +74,8 @@ def with_links(stem: str, text: str) -> tuple[str, dict[str, str]]:
     files = {table.name: _csv(table.rows) for table in tables_of(stem, lines)}
     for table in tables_of(stem, lines):
         heading = _without_link(lines[table.begin]).removesuffix("|").rstrip()
-        lines[table.begin] = f"{heading} [CSV]({FOLDER}/{table.name}) |"
+        apart = " ·" if heading.endswith("]") else ""  # else a unit in brackets begins a reference
+        lines[table.begin] = f"{heading}{apart} [CSV]({FOLDER}/{table.name}) |"
     return "\n".join(lines) + "\n", files
 
 

@@ -100,6 +100,9 @@ def test_the_csv_file_of_a_table_has_its_cells_without_marks() -> None:
     assert files == {"page-b-c.csv": 'x,y\n1 | 2,"3, 4"\n'}
     assert linked == page.replace("md) |", "md) [CSV](tables/page-b-c.csv) |")
     assert write_result_tables.with_links("page", linked) == (linked, files)
+    unit, _ = write_result_tables.with_links("page", page.replace("[y](z.md) |", "y [ms] |"))
+    assert "y [ms] · [CSV](tables/page-b-c.csv) |" in unit
+    assert write_result_tables.with_links("page", unit)[0] == unit
 
 
 @pytest.mark.parametrize("name", draw_results.FIGURES)
