@@ -90,6 +90,9 @@ def distort(
             A seed or stamp that is not an integer.
         InputError: Another type, shape, range or size.
     """
+    if not isinstance(distortion, str | int | None):  # an image: the parser would print its numbers
+        got, expected = Description(type(distortion).__name__), "distort(image, '02:3'): the image first"
+        raise UsageError("the second argument is the distortion", expected=expected, got=got)
     distorter = FrameDistorter(parse_distortion(distortion, seed=seed, frozen=frozen))
     batch = image_batch(image)
     stamps_ns = [stamp_of_pixels(checked(one)) if stamp_ns is None else stamp_ns for one in batch.images]

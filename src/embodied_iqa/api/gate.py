@@ -160,8 +160,8 @@ class Gate:
             view: Camera of the image.
 
         Returns:
-            None where the judge has no second stage for this policy and camera, or the image was not among
-            the newest that were judged.
+            None where the judge has no second stage for this policy and camera, or the image did not pass or
+            was not among the newest that were judged.
         """
         camera = parse_view(view)
         with self._lock:
@@ -179,7 +179,7 @@ class Gate:
         """
         return self._leases.newest(parse_view(view))
 
-    def permission(self, now_ns: int | None = None, views: Iterable[str] = ()) -> Permission:
+    def permission(self, now_ns: int | None = None, views: Iterable[str] | None = None) -> Permission:
         """Return whether the robot may move: `verdict`, `reason`, and `expires_ns`, the end of a PASS.
 
         PASS needs a lease of the newest image of every camera that has not run out. Where the judge has a
@@ -196,14 +196,14 @@ class Gate:
         if isinstance(views, str):
             raise UsageError("views is a list of names", got=views)
         at_ns = time.time_ns() if now_ns is None else now_ns
-        wanted, leases = [parse_view(view) for view in views], self._leases
+        wanted, leases = [parse_view(view) for view in views or ()], self._leases
         found = leases.permission(wanted or leases.views, Moment(at_ns, at_ns))
         if now_ns is not None or found.verdict is not Verdict.HOLD:
             return found
         is_off = any(self._not_of_now.get(view, False) for view in wanted or leases.views)
         return replace(found, reason=_noted(found.reason, _NOT_OF_NOW)) if is_off else found
 
-    def allows(self, now_ns: int | None = None, views: Iterable[str] = ()) -> bool:
+    def allows(self, now_ns: int | None = None, views: Iterable[str] | None = None) -> bool:
         """Return whether the robot may move; `permission` says why not and until when."""
         return self.permission(now_ns, views).verdict is Verdict.PASS
 

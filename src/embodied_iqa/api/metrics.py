@@ -9,6 +9,7 @@ from typing import Any, Self, overload
 
 from embodied_iqa.api.image_batch import Image, ImageBatch, image_batch
 from embodied_iqa.base.errors import Description, InputError, UsageError
+from embodied_iqa.quality.metrics.built_in import built_in_name
 from embodied_iqa.quality.metrics.catalogue import close_metric, known_metrics, metric_by_name
 from embodied_iqa.quality.metrics.learned.trained import TrainedMetric
 from embodied_iqa.quality.metrics.metric import Metric, MetricContext, MetricInfo, Needs
@@ -104,8 +105,8 @@ def list_metrics(needs: Needs | str | None = None) -> list[str]:
     """Return the names of the metrics that run without files of your own: those built in, then plug-ins.
 
     Args:
-        needs: Only those of this kind: ``"reference"`` or ``"nothing"``, which leaves plug-ins out that
-            cannot be loaded; None for all.
+        needs: Only those of this kind: ``"reference"`` or ``"nothing"``, without plug-ins; None for all.
+            Nothing of a plug-in is run: one whose module is not there is left out, others may still fail.
 
     Raises:
         UsageError: No such kind.
@@ -136,12 +137,21 @@ def measure(distorted: Any, reference: Any = None, metric: str | Metric = "ssim"
         UsageError: An unknown metric.
         InputError: Another type, shape or range, images of different sizes, or the reference is missing.
     """
+    _check_order(reference)
     if isinstance(metric, ImageMetric):
         return metric(distorted, reference)
     if isinstance(metric, Metric):
         return ImageMetric(metric)(distorted, reference)
     with ImageMetric(metric_by_name(_named(metric))) as named:
         return named(distorted, reference)
+
+
+def _check_order(reference: object) -> None:
+    """Refuse a metric's name in the place of the reference, unless it is a file as well."""
+    if isinstance(reference, str) and built_in_name(reference) is not None and not Path(reference).exists():
+        raise UsageError(
+            "the second argument is the reference", expected=f"metric={reference!r}", got=reference
+        )
 
 
 def _named(name: object) -> str:

@@ -14,6 +14,7 @@ from embodied_iqa.base.errors import UserError
 from embodied_iqa.base.plugins import Plugin, PluginGroup, plugins, unknown_groups
 from embodied_iqa.cli.output import console, print_json, table_of
 from embodied_iqa.models.subjects.catalogue import find_entry
+from embodied_iqa.models.subjects.reference import parse_reference
 from embodied_iqa.quality.metrics.catalogue.names import is_ours
 from embodied_iqa.world.libero.suites import HORIZONS
 from embodied_iqa.world.worlds import CELL
@@ -58,6 +59,8 @@ def _fault(plugin: Plugin) -> str | None:
         return f"no: embodied_iqa has a {plugin.group.part} of this name, and its own come first"
     try:
         plugin.load()
+        if plugin.group is PluginGroup.SUBJECTS:
+            parse_reference(plugin.name)  # leaves no role open, as `subjects check` needs it
     except UserError as error:
         return str(error)
     return None

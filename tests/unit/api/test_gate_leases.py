@@ -196,3 +196,10 @@ def test_the_gate_needs_neither_ros_nor_torch() -> None:
         "import embodied_iqa; embodied_iqa.Gate('simulated')"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_no_views_are_those_that_were_judged() -> None:
+    gate = Gate("simulated")
+    quality = gate.judge(np.full((480, 640, 3), 9, np.uint8))
+    assert gate.permission(quality.stamp_ns, views=None) == gate.permission(quality.stamp_ns)
+    assert gate.allows(quality.stamp_ns, views=None) == gate.allows(quality.stamp_ns)

@@ -240,3 +240,14 @@ def test_a_reference_that_is_ignored_is_a_warning() -> None:
 def test_a_hyphen_does_not_count_in_a_mistyped_name() -> None:
     with pytest.raises(UsageError, match=r"did you mean ms-ssim\?"):
         embodied_iqa.metric("mssim")
+
+
+def test_swapped_arguments_are_named_in_one_line() -> None:
+    with pytest.raises(UsageError, match=r"second argument is the distortion; .*image first; got ndarray$"):
+        embodied_iqa.distort("15:3", DISTORTED[0])
+    with pytest.raises(UsageError, match="second argument is the reference; expected metric='ms_ssim'"):
+        embodied_iqa.measure(DISTORTED[0], "ms_ssim")
+
+
+def test_gmsd_color_is_gmsd_colour() -> None:
+    assert embodied_iqa.metric("gmsd-color").info.name == "gmsd-colour"

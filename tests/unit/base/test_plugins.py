@@ -43,6 +43,7 @@ no metric = own_vlm:make
 [embodied_iqa.subjects]
 acme-vla = own_vla:make [extra]
 acme-gone = acme_gone:make
+acme-open = acme_world:open_role
 [embodied_iqa.cameras]
 bar = own_camera:make
 acme-cam = own_camera:make
@@ -60,7 +61,8 @@ def acme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     install(site, "acme_iqa", "2.1", ENTRIES)
     (site / "acme_raises.py").write_text("raise RuntimeError('no licence')\n", encoding="utf-8")
     (site / "acme_world.py").write_text(
-        "class World:\n    name = 'half'\n\n\nmake = World\n", encoding="utf-8"
+        "class World:\n    name = 'half'\n\n\nmake = World\n\n\ndef open_role():\n    return World()\n",
+        encoding="utf-8",
     )
     monkeypatch.syspath_prepend(str(EXTEND))
     monkeypatch.syspath_prepend(str(site))
@@ -168,7 +170,11 @@ def test_plugins_are_listed_with_what_is_wrong_and_two_of_one_name_are_refused(
 ) -> None:
     assert main(["plugins", "--json"]) == 1
     found = {one["name"]: one for one in json.loads(capsys.readouterr().out)}
-    assert {name for name, one in found.items() if one["fault"]} == {"gone", "raises", "nothing", "acme-gone"}
+    assert {name for name, one in found.items() if one["fault"]} == {
+        *("gone", "raises", "nothing"),
+        *("acme-gone", "acme-open"),
+    }
+    assert "leaves open whether it makes a VLM, a VLA or a planner" in found["acme-open"]["fault"]
     assert (found["descent"]["part"], found["descent"]["distribution"]) == ("world", "acme-iqa 2.1")
     assert main(["plugins"]) == 1
     assert "of acme-iqa 2.1 is broken" in capsys.readouterr().out
@@ -193,6 +199,13 @@ def test_what_can_never_be_named_is_said(acme: Path, capsys: pytest.CaptureFixtu
     faults = {one["name"]: one["fault"] for one in json.loads(out)}
     for name, part in {"psnr": "metric", "panel-vla-query": "subject", "cell": "world"}.items():
         assert faults[name] == f"no: embodied_iqa has a {part} of this name, and its own come first"
+    assert not {"gone", "acme-gone"} & {*embodied_iqa.list_metrics()}
+    assert embodied_iqa.list_metrics().count("psnr") == 1
+    assert main(["metrics", "list", "--json"]) == 0
+    listed = {one["name"]: one["fault"] for one in json.loads(capsys.readouterr().out)["plugins"]}
+    assert listed["mean-difference"] is None
+    assert listed["psnr"] == faults["psnr"]
+    assert "no module acme_gone" in listed["gone"]
     (line,) = err.splitlines()
     assert line.startswith("shadowed 1: the entry points [embodied_iqa.distortions] are ignored; available: ")
 

@@ -18,7 +18,7 @@ from embodied_iqa.base.plugins import PluginGroup, plugins
 from embodied_iqa.cli.miqa.training import held_out_words
 from embodied_iqa.cli.output import console, next_command, print_json, table_of
 from embodied_iqa.quality.metrics import BUILT_IN, Metric, MetricInfo, Needs
-from embodied_iqa.quality.metrics.catalogue import KINDS, close_metric, metric_by_name
+from embodied_iqa.quality.metrics.catalogue import KINDS, close_metric, metric_by_name, plugin_fault
 from embodied_iqa.quality.metrics.learned.shipped import SHIPPED
 from embodied_iqa.quality.metrics.learned.trained import TrainedMetric
 from embodied_iqa.quality.metrics.pyiqa.files import PYIQA_FILES
@@ -37,7 +37,10 @@ def list_metrics(arguments: argparse.Namespace) -> int:
             _record(metric.info) | {"ms_720p": round(times_ms[name], 1)} for name, metric in ours.items()
         ]
         files = [{"name": f"pyiqa:{one.name}", "needs": one.needs, "files": one.text} for one in PYIQA_FILES]
-        others = [asdict(plugin) for plugin in plugins(PluginGroup.METRICS)]
+        others = [
+            asdict(plugin) | {"fault": plugin_fault(plugin) or None}
+            for plugin in plugins(PluginGroup.METRICS)
+        ]
         kinds = [asdict(kind) for kind in KINDS]
         tree = {"metrics": metrics, "plugins": others, "kinds": kinds, "need_files": files}
         print_json(tree)
@@ -101,7 +104,8 @@ def _print_list(infos: Sequence[MetricInfo], times_ms: dict[str, float]) -> None
         table.add_row(info.name, info.needs, _direction(info), *cost, info.source)
     table.add_section()
     for plugin in plugins(PluginGroup.METRICS):
-        table.add_row(plugin.name, "", "", "", "", Text(f"plug-in of {plugin.distribution}"))
+        source = plugin_fault(plugin) or f"plug-in of {plugin.distribution}"
+        table.add_row(plugin.name, "", "", "", "", Text(source))
     for kind in KINDS:
         table.add_row(Text(kind.form), "", "", "", "", Text(kind.summary))
     table.add_section()

@@ -7,6 +7,7 @@ from embodied_iqa.quality.metrics.catalogue.names import (
     known_metrics,
     metric_by_name,
     metric_names,
+    plugin_fault,
 )
 
-__all__ = ["KINDS", "Kind", "close_metric", "known_metrics", "metric_by_name", "metric_names"]
+__all__ = ["KINDS", "Kind", "close_metric", "known_metrics", "metric_by_name", "metric_names", "plugin_fault"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Protocol, runtime_checkable
 
-from embodied_iqa.base.errors import EmbodiedIqaError, InputError, UsageError, first_line
+from embodied_iqa.base.errors import EmbodiedIqaError, InputError, UsageError, UserError, first_line
 from embodied_iqa.base.lazy import load
-from embodied_iqa.base.plugins import PluginGroup, find_plugin, plugin_names
+from embodied_iqa.base.plugins import Plugin, PluginGroup, find_plugin, plugin_names, plugins
 from embodied_iqa.quality.metrics.built_in import BUILT_IN, built_in, built_in_name
 from embodied_iqa.quality.metrics.catalogue.own import make_plugin
 from embodied_iqa.quality.metrics.learned.shipped import SHIPPED, shipped_name
@@ -82,6 +82,8 @@ def metric_names(text: str) -> tuple[str, ...]:
 def known_metrics(needs: Needs | str | None = None) -> tuple[str, ...]:
     """Return the names of the metrics that need no files: of this package, trained ones last, then plug-ins.
 
+    Plug-ins whose module is not there, or that no name reaches, are left out; see `plugin_fault`.
+
     Args:
         needs: Only those of this package of this kind; None for all.
 
@@ -93,7 +95,20 @@ def known_metrics(needs: Needs | str | None = None) -> tuple[str, ...]:
     if needs is not None:
         kinds = {name: metric.info.needs for name, metric in BUILT_IN.items()} | SHIPPED
         return tuple(name for name, kind in kinds.items() if kind == needs)
-    return (*BUILT_IN, *SHIPPED, *(name for name in plugin_names(PluginGroup.METRICS) if not is_ours(name)))
+    usable = [plugin.name for plugin in plugins(PluginGroup.METRICS) if not plugin_fault(plugin)]
+    return (*BUILT_IN, *SHIPPED, *usable)
+
+
+def plugin_fault(plugin: Plugin) -> str:
+    """Return why a metric of another distribution cannot be used, as far as is known without its code."""
+    if is_ours(plugin.name):
+        return "no: embodied_iqa has a metric of this name, and its own come first"
+    try:
+        find_plugin(PluginGroup.METRICS, plugin.name)
+        plugin.check()
+    except UserError as error:
+        return str(error)
+    return ""
 
 
 def is_ours(word: str) -> bool:

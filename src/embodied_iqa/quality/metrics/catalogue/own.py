@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.plugins import Plugin
@@ -13,6 +13,9 @@ from embodied_iqa.base.user_code import PREFIX, load_factory, own_code
 from embodied_iqa.quality.metrics.functions import required
 from embodied_iqa.quality.metrics.input_checks import check_image, check_pair
 from embodied_iqa.quality.metrics.metric import Image, Metric, MetricContext, MetricInfo, Needs
+
+_ROUNDING: Final = 1e-6
+"""Share of its ends by which a value may leave the range: float32 has 7 digits."""
 
 
 class OwnMetric:
@@ -46,9 +49,13 @@ class OwnMetric:
         else:
             check_image(distorted, info.smallest_px)
         with own_code(f"{info.name} fails"):
-            value = float(self._metric.measure(distorted, reference, context))
+            returned = self._metric.measure(distorted, reference, context)
+            if isinstance(returned, str | bytes | bool):
+                raise InputError(f"{info.name} returned no number", expected="a number", got=returned)
+            value = float(returned)
         if math.isnan(value):
             raise InputError(f"{info.name} returned nan", expected="a number")
+        _check_range(value, info)
         return value
 
     def close(self) -> None:
@@ -56,6 +63,15 @@ class OwnMetric:
         close = getattr(self._metric, "close", None)
         if callable(close):
             close()
+
+
+def _check_range(value: float, info: MetricInfo) -> None:
+    """Refuse a value outside the range that the metric states, by more than rounding."""
+    ends = [end for end in (info.lowest, info.highest) if math.isfinite(end)]
+    rounding = _ROUNDING * max([1.0, *map(abs, ends)])
+    if not info.lowest - rounding <= value <= info.highest + rounding:
+        expected = f"{info.lowest:g} to {info.highest:g}, as its info states"
+        raise InputError(f"{info.name} left its range", expected=expected, got=value)
 
 
 def make(target: str) -> Metric:

@@ -50,5 +50,12 @@ PYIQA_FILES: Final = (
 )
 """Sizes are those of the parameters; a metric that is not listed may need none (docs/metrics.md)."""
 
-PYIQA_NAMES: Final = frozenset({one.name for one in PYIQA_FILES} | {"cw_ssim", "mad", "nlpd"})
-"""Metrics that only pyiqa has: their plain names mean those of pyiqa."""
+_OTHERS: Final = """
+    clipiqa+ clipiqa+_rn50_512 clipiqa+_vitL14_512 entropy hyperiqa ilniqe lpips-vgg maniqa maniqa-kadid
+    maniqa-koniq maniqa-pipal musiq musiq-ava musiq-koniq musiq-paq2piq musiq-spaq nima nima-vgg16-ava
+    nrqm paq2piq pi pieapp psnry tres tres-flive tres-koniq uranker
+"""
+PYIQA_NAMES: Final = frozenset(
+    {one.name for one in PYIQA_FILES} | {"cw_ssim", "mad", "nlpd", *_OTHERS.split()}
+)
+"""Metrics that only pyiqa has: their plain names mean those of pyiqa, which may list more."""

@@ -40,6 +40,17 @@ class Unknown(Mean):
     def measure(self, distorted, reference=None, context=None):
         return float("nan")
 
+class Text(Mean):
+    def measure(self, distorted, reference=None, context=None):
+        return "7"
+
+class Share(Mean):
+    def __init__(self):
+        self.info = MetricInfo("share", Needs.NOTHING, True, 0.0, 1.0)
+
+    def measure(self, distorted, reference=None, context=None):
+        return 1.0000001 if distorted.mean() == 9 else 7.0
+
 def unmade():
     raise RuntimeError("no weights")
 
@@ -114,6 +125,12 @@ def test_what_is_wrong_with_an_own_metric_is_reported():
         metric_by_name("python:a_mean:Broken").measure(GREY)
     with pytest.raises(InputError, match="a_mean:Unknown returned nan; expected a number"):
         metric_by_name("python:a_mean:Unknown").measure(GREY)
+    with pytest.raises(InputError, match="a_mean:Text returned no number; expected a number; got '7'"):
+        metric_by_name("python:a_mean:Text").measure(GREY)
+    share = metric_by_name("python:a_mean:Share")
+    assert share.measure(GREY) == 1.0000001  # rounding
+    with pytest.raises(InputError, match="Share left its range; expected 0 to 1, as its info states; got 7"):
+        share.measure(BLACK)
     with pytest.raises(InputError, match="cannot be made: RuntimeError: no weights"):
         metric_by_name("python:a_mean:unmade")
     with pytest.raises(InputError, match="is not a metric"):

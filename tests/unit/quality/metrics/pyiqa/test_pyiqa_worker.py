@@ -90,8 +90,11 @@ def test_any_name_that_the_installed_pyiqa_lists_needs_no_prefix(tmp_path: Path)
 
 def test_without_pyiqa_an_unknown_name_may_be_one_of_its(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv(VARIABLE, "/no/such/python")
-    with pytest.raises(UsageError, match="or after `make pyiqa` pyiqa:NAME; got 'musiq'; available: psnr"):
-        metric_by_name("musiq")
+    with pytest.raises(UsageError, match="or after `make pyiqa` pyiqa:NAME; got 'unlisted'; available: psnr"):
+        metric_by_name("unlisted")
+    for name in ("psnry", "musiq", "hyperiqa", "maniqa", "nima", "ilniqe", "tres"):
+        with pytest.raises(MissingDependencyError, match="no environment with pyiqa"):
+            metric_by_name(name)
 
 
 @pytest.mark.usefixtures("_stand_in")
