@@ -13,8 +13,9 @@ from typing import Any, Final, cast
 
 from embodied_iqa.base.errors import MissingDependencyError, UsageError, first_line
 
-INSTALL_ALL: Final = "pip install 'embodied_iqa[all]'"
-"""Installs all of requirements/core.txt, with the wheel as in a checkout."""
+INSTALL_STUDIO: Final = "pip install 'embodied_iqa[studio]'"
+INSTALL_CELL: Final = "pip install 'embodied_iqa[cell]'"
+"""Installs the arm, whose libraries have to be compiled on some machines."""
 
 INSTALL_DATA: Final = "pip install 'embodied_iqa[data]'"
 INSTALL_OPENCV: Final = "pip install opencv-python-headless"
@@ -28,7 +29,9 @@ _MODULES: Final = """
 OF_DATA: Final = frozenset(_MODULES.split())
 """Modules of the extra `data` that the light install, the extra `gate`, lacks."""
 
-OF_ALL: Final = OF_DATA | {"python_multipart", "rtde_control", "ruckig", "starlette", "uvicorn"}
+_OF_STUDIO: Final = frozenset({"python_multipart", "starlette", "uvicorn"})
+_OF_CELL: Final = frozenset({"rtde_control", "ruckig"})
+OF_ALL: Final = OF_DATA | _OF_STUDIO | _OF_CELL
 """Modules of requirements/core.txt that the light install lacks."""
 
 _PACKAGE = __name__.partition(".")[0]
@@ -108,11 +111,10 @@ def without(module: str) -> Iterator[None]:
 
 
 def install_of(module: str) -> str | None:
-    """Return the command that installs a module of the whole package; None for one of others."""
+    """Return the command that installs the smallest extra with a module; None for one of others."""
     top = module.partition(".")[0]
-    if top in OF_DATA:
-        return INSTALL_DATA
-    return INSTALL_ALL if top in OF_ALL else None
+    commands = ((OF_DATA, INSTALL_DATA), (_OF_STUDIO, INSTALL_STUDIO), (_OF_CELL, INSTALL_CELL))
+    return next((command for modules, command in commands if top in modules), None)
 
 
 class Later:

@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from embodied_iqa.base.errors import UsageError
-from embodied_iqa.base.lazy import INSTALL_ALL, importing
+from embodied_iqa.base.lazy import INSTALL_STUDIO, importing
 from embodied_iqa.cli.output import print_left_out
 from embodied_iqa.models.subjects.wire.tokens import token_from
 
@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("wrong --port", expected=f"0 to {_LAST_PORT}", got=arguments.port)
     if arguments.gate_token_env and not arguments.live_gate:
         raise UsageError("--gate-token-env needs --live-gate")
-    with importing("the studio", INSTALL_ALL):
+    with importing("the studio", INSTALL_STUDIO):
         from embodied_iqa.pages.studio import server
         from embodied_iqa.pages.studio.kit.context import Studio
         from embodied_iqa.pages.studio.kit.security import Address
