@@ -46,11 +46,11 @@ class OtherEnvironment:
         )
         python = Path(named) if named else folder / "bin" / "python"
         # set-up writes the note last: without it the environment is not whole
+        made = "" if source_checkout() is None else f"`make {self.name}`, or "
         if not python.is_file() or not (named or (folder / "installed.txt").is_file()):
             raise MissingDependencyError(
                 f"no environment with {self.name}: {python} does not exist, or is not whole",
-                expected=f"`make {self.name}`, or {self.variable} with the Python of an environment that "
-                "has it",
+                expected=f"{made}{self.variable} with the Python of an environment that has it",
             )
         return python
 

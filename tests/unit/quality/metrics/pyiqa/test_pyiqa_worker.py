@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from embodied_iqa.base import worker_process
 from embodied_iqa.base.errors import InputError, MissingDependencyError, UsageError
 from embodied_iqa.base.worker_process import WorkerProcess
 from embodied_iqa.quality.metrics import BUILT_IN, Needs
@@ -186,6 +187,11 @@ def test_no_environment_is_a_missing_dependency(monkeypatch: pytest.MonkeyPatch)
         metric_by_name("pyiqa:psnr")
     with pytest.raises(UsageError, match="expected pyiqa:NAME"):
         metric_by_name("pyiqa:@file")
+    monkeypatch.setattr(worker_process, "source_checkout", lambda: None)
+    with pytest.raises(
+        MissingDependencyError, match=f"expected {VARIABLE} with the Python of an environment"
+    ):
+        metric_by_name("pyiqa:psnr")  # a wheel has no Makefile
 
 
 def _pyiqa(name: str) -> PyiqaMetric:
