@@ -84,7 +84,7 @@ _ALL: Final[tuple[Metric, ...]] = (
 BUILT_IN: Final = MappingProxyType({metric.info.name: metric for metric in _ALL})
 """Built-in metrics by name."""
 _ALIASES: Final = MappingProxyType({"ssimc": "ssim", "gmsd-color": "gmsd-colour"})
-"""Other names for the same definition: of pyiqa, whose `ssim` is that of the luma, and in American spelling."""
+"""Other names for the same definition: of pyiqa, whose `ssim` is of the luma, and in American spelling."""
 
 
 def built_in_name(word: str) -> str | None:
