@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from embodied_iqa.suites.cell_manipulation.episodes import Episode as ManipulationEpisode
     from embodied_iqa.suites.cell_manipulation.episodes import Subset as ManipulationSubset
     from embodied_iqa.suites.cell_manipulation.making import make_episodes as make_manipulation_episodes
+    from embodied_iqa.world.libero.expert import LiberoExpert
     from embodied_iqa.world.protocols import ActionChunk, ChunkStatus, SubjectInfo, Vla, VlaObservation, Vlm
     from embodied_iqa.world.scenes.language.five_tasks import draw_task_scene, make_tasks
     from embodied_iqa.world.scenes.language.resolver import resolve_plan
@@ -109,6 +110,7 @@ _PLACES = {
     "JudgeKind": "quality.gate.judgement",
     "Judgement": "quality.gate.judgement",
     "LeRobotDataset": "data.lerobot.dataset",
+    "LiberoExpert": "world.libero.expert",
     "LeaseOptions": "arm.lease_options",
     "LensCalibration": "imaging.images.frame",
     "LiveCamera": "imaging.images.live_camera",
@@ -213,6 +215,7 @@ __all__ = [
     "LeRobotDataset",
     "LeaseOptions",
     "LensCalibration",
+    "LiberoExpert",
     "LiveCamera",
     "LoadingOptions",
     "ManipulationEnvironment",

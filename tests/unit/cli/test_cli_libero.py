@@ -18,7 +18,7 @@ from libero_stand_in import write_libero
 from openvla_server import deploy
 from wire_servers import reference_server
 
-EXPERT = "python:embodied_iqa.world.libero.expert:LiberoExpert"
+EXPERT = "python:embodied_iqa:LiberoExpert"
 TASK = "pick up the milk and place it in the basket"
 WORDS = ["experiment", "--world", "libero_object", "--vla", EXPERT, "--distortions", "19"]
 

@@ -112,7 +112,7 @@ def preload_interfaces(prefix: Path, environment: Mapping[str, str]) -> int:
         reasons = {file: reason for file in pending if (reason := _load(file))}
         if len(reasons) == len(pending):
             raise MissingDependencyError(
-                f"the interfaces do not load ({next(iter(reasons.values()))}): run `make setup`"
+                f"the interfaces do not load ({next(iter(reasons.values()))}): run `make setup` in a checkout"
             )
         pending = list(reasons)
     return count
@@ -149,11 +149,13 @@ def require_ros() -> None:
     try:
         import_module("rclpy")
     except ImportError as error:
-        raise MissingDependencyError(f"ROS 2 is not available ({error}): run `make setup`") from None
+        raise MissingDependencyError(
+            f"ROS 2 is not available ({error}): run `make setup` in a checkout"
+        ) from None
     try:
         import_module("embodied_iqa_msgs.msg")
     except ImportError as error:
         raise MissingDependencyError(
-            f"the interfaces embodied_iqa_msgs are not built ({error}): run `make setup`, "
+            f"the interfaces embodied_iqa_msgs are not built ({error}): run `make setup` in a checkout, "
             "or `colcon build` on a sourced ROS and source install/setup.bash"
         ) from None

@@ -1,6 +1,6 @@
 """A scripted expert for libero_object: it picks by the true poses of the objects, and looks at no image.
 
-Its subject is ``python:embodied_iqa.world.libero.expert:LiberoExpert``. It shows that world, controller and
+Its subject is ``python:embodied_iqa:LiberoExpert``. It shows that world, controller and
 success check work on this machine, and is the upper bound for policies that use images.
 """
 
