@@ -25,7 +25,7 @@ from embodied_iqa.quality.metrics.trainable import TrainingSet
 
 SHAPE = (12, 16, 3)
 TRUTH, SHUFFLED = "python:benchmark_databases:Truth", "python:benchmark_databases:Shuffled"
-PICKY = "python:benchmark_databases:Picky"
+PICKY, MUTE = "python:benchmark_databases:Picky", "python:benchmark_databases:Mute"
 STORED = "python:benchmark_databases:Stored"
 RECIPE = "python:benchmark_databases:Recipe"
 
@@ -93,6 +93,16 @@ class Picky(Truth):
         if _rank(distorted) % 2:
             raise InputError("odd")
         return float(_rank(distorted))
+
+
+class Mute(Truth):
+    """Refuses every image."""
+
+    def measure(
+        self, distorted: Image, reference: Image | None = None, context: MetricContext | None = None
+    ) -> float:
+        """Raise the refusal."""
+        raise InputError("it is mute")
 
 
 class Recipe:

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from benchmark_databases import PICKY, RECIPE, SHUFFLED, STORED, TRUTH, Truth, telling_database
+from benchmark_databases import MUTE, PICKY, RECIPE, SHUFFLED, STORED, TRUTH, Truth, telling_database
 from database_folders import write_experiment
 from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.jobs.engine import EngineKind, EngineOptions
@@ -378,6 +378,14 @@ def test_a_score_that_no_split_tests_is_named(tmp_path: Path) -> None:
         f"decision: no SRCC of {names}: each split tests fewer than 10 pairs, or pairs that are all equal."
     )
     assert results.remarks[-1] == expected
+
+
+def test_a_metric_that_fails_on_every_image_is_named_with_its_reason(tmp_path: Path) -> None:
+    store = telling_database(tmp_path / "db", references=4, subjects=2)
+    plan = BenchmarkPlan((TRUTH, MUTE), (Target.DECISION,), repeats=1)
+    results = run_benchmark(store, tmp_path / "out", plan, EngineOptions(), _silent)
+    said = [remark for remark in results.remarks if MUTE in remark]
+    assert said == [f"{MUTE} has no value of any image: it is mute"]
 
 
 def test_few_pairs_have_no_plcc_after_the_logistic_and_the_remark_says_why(tmp_path: Path) -> None:

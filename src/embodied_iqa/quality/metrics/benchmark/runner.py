@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
@@ -213,7 +213,8 @@ def _compare(
         tuple(_cross(store, work, entries)),
         (
             *remarks_of(work.targets),
-            *_undefined(scores),
+            *_without_values(entries),
+            *_undefined(scores, {entry.name for entry in entries if _is_without_values(entry)}),
             *_not_fitted(scores),
             *(_seen_in_words(name, split) for name, split in seen.items()),
         ),
@@ -221,11 +222,22 @@ def _compare(
     )
 
 
-def _undefined(scores: Sequence[ScoreRow]) -> Iterator[str]:
-    """Say which scores no metric was compared with, and why."""
+def _is_without_values(entry: Entry) -> bool:
+    return bool(entry.failures) and not any(np.isfinite(values).any() for values in entry.values.values())
+
+
+def _without_values(entries: Sequence[Entry]) -> Iterator[str]:
+    """Say which metrics have no value of any image, and why."""
+    for entry in filter(_is_without_values, entries):
+        reason, _ = max(entry.failures.items(), key=lambda item: item[1])
+        yield f"{entry.name} has no value of any image: {reason}"
+
+
+def _undefined(scores: Sequence[ScoreRow], failed: Container[str]) -> Iterator[str]:
+    """Say which scores other metrics than those that failed were not compared with, and why."""
     metrics: dict[Target, list[str]] = {}
     for row in scores:
-        if row.by == "all" and not row.splits:
+        if row.by == "all" and not row.splits and row.metric not in failed:
             metrics.setdefault(row.target, []).append(row.metric)
     for target, names in metrics.items():
         yield (
