@@ -60,7 +60,7 @@ from embodied_iqa.runs.graph.node_table import resolve
 _COMMAND = (sys.executable, "-m", "embodied_iqa.cli.main")
 _BUILD = ("build", "--references", "5", "--size", "160x120", "--panel", "classical-vlm,classical-vla")
 _EXPERIMENT = (
-    *("experiment", "--subjects", "classical-vla", "--task", "pick the red cube", "--distortions", "02,19"),
+    *("experiment", "--vla", "classical-vla", "--task", "pick the red cube", "--distortions", "02,19"),
     *("--levels", "5", "--set", "camera_node.width_px=320", "--set", "camera_node.height_px=240"),
 )
 _TABLES = {

@@ -64,7 +64,9 @@ def steps(work: Path) -> dict[str, list[list[str]]]:
             program("subjects", "calibrate", name, "--out", CONSTANTS / f"{name}.json") for name in CLASSICAL
         ],
         "evaluate": [program("evaluate", "panel", "--models-dir", MODELS, "--cards", *evaluation)],
-        "gate": [program("gate", "calibrate", "--sim", "--scenes", 30, *sizes, *tolerated, "--out", gate)],
+        "gate": [
+            program("gate", "calibrate", "--simulated", "--scenes", 30, *sizes, *tolerated, "--out", gate)
+        ],
         "learned gate": [
             program("build", *GATE_SCENES, "--panel", GATE_POLICY, "--out", gate_database),
             program("gate", "fit", gate_database, *GATE_FIT, "--keep", "--out", gate.relative_to(ROOT)),

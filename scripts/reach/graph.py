@@ -124,7 +124,9 @@ class Graph:
 
     def _read_lazy_names(self, name: str, module: _Module) -> bool:
         """Read what the `__getattr__` of a module imports, from what it declares to type checkers."""
-        functions = [node.name for node in module.tree.body if isinstance(node, ast.FunctionDef)]
+        own = module.tree.body
+        guarded = [node for block in own if isinstance(block, ast.If) for node in block.body]
+        functions = [node.name for node in (*own, *guarded) if isinstance(node, ast.FunctionDef)]
         if "__getattr__" not in functions:
             return False
         for node in (node for node in ast.walk(module.tree) if isinstance(node, ast.ImportFrom)):

@@ -258,7 +258,7 @@ def _runs(subjects: str, cell: Mapping[str, object]) -> Values:
     fixed = ["--task", TASK, "--scene-seed", str(SCENE_SEED), "--distortions", "12,19", "--levels", "3"]
     fixed += [word for name, value in cell.items() for word in ("--set", f"{name}={json.dumps(value)}")]
     with tempfile.TemporaryDirectory() as folder:
-        _command("experiment", *fixed, "--subjects", subjects, "--vlm", "panel-vlm-plain",
+        _command("experiment", *fixed, "--vla", subjects, "--vlm", "panel-vlm-plain",
                  "--out", f"{folder}/out")  # fmt: skip
         rows = pq.read_table(f"{folder}/out/runs.parquet").to_pylist()
     found: Values = {}

@@ -41,7 +41,7 @@ def live(
     """The table and the records of one task, clean and with colours that the policy cannot use."""
     out = tmp_path_factory.mktemp("experiment") / "out"
     words = [
-        "--subjects",
+        "--vla",
         "classical-vla",
         "--task",
         TASK.task,
@@ -116,7 +116,7 @@ def test_a_graph_in_a_namespace_is_the_one_that_is_used(
     monkeypatch.setattr(experiment_session, "run_session", fail)
     cell = tmp_path / "cell.yaml"
     cell.write_text("/cell1/vla_node: {ros__parameters: {max_chunks: 3}}\n")
-    words = ["--subjects", "classical-vla", "--task", TASK.task, "--config", str(cell)]
+    words = ["--vla", "classical-vla", "--task", TASK.task, "--config", str(cell)]
     words += ["--ros", "--attach", "--namespace", "cell1", "--out", str(tmp_path / "out")]
     assert main(["experiment", *words]) == 2
     assert [(one.namespace, one.attach, one.graph.vla_node.max_chunks) for one in sessions] == [
@@ -132,7 +132,7 @@ def test_no_task_is_made_up_for_a_real_arm(
 
     arm = ["arm_node.model=ur5e", "arm_node.limits.workspace_min_m=[-0.7, -0.4, 0.0]"]
     arm += ["arm_node.limits.workspace_max_m=[-0.2, 0.45, 0.71]"]
-    words = [*words, "--subjects", "classical-vla", "--ros", "--gate", "off", "--out", str(tmp_path / "out")]
+    words = [*words, "--vla", "classical-vla", "--ros", "--gate", "off", "--out", str(tmp_path / "out")]
     words += ["--robot", "ur5", "--robot-ip", "192.0.2.1", "--camera", "topic"]
     assert main(["experiment", *words, *(word for value in arm for word in ("--set", value))]) == 2
     assert "no task for robot ur5; expected --task TEXT, any sentence" in capsys.readouterr().err

@@ -132,7 +132,7 @@ def outcome(
 ) -> tuple[dict[str, Any], tuple[Any, ...], list[str]]:
     folder = tmp_path_factory.mktemp("real_arm")
     with emulator("--plant", "kinematic", "--unlock-after", "0", "--watchdog-margin", "20") as robot:
-        words = ["--subjects", "classical-vla", "--task", TASK, "--distortions", "19"]
+        words = ["--vla", "classical-vla", "--task", TASK, "--distortions", "19"]
         words += ["--ros", "--gate", "off", "--json"]
         words += ["--config", str(write_cell(folder, robot.host)), "--out", str(folder / "out")]
         command = [sys.executable, "-m", "embodied_iqa.cli.main", "experiment", *words]

@@ -13,7 +13,7 @@ from embodied_iqa.base.lazy import load
 
 FORMER: Final[Mapping[tuple[str, ...], Mapping[str, str]]] = {
     ("trial",): {"--run-dir": "--out"},
-    ("experiment",): {"--tasks": "--first-tasks"},
+    ("experiment",): {"--tasks": "--first-tasks", "--subjects": "--vla"},
     ("distort",): {
         "--type": "--distortion",
         "--topic": "--only-topic",
@@ -25,7 +25,7 @@ FORMER: Final[Mapping[tuple[str, ...], Mapping[str, str]]] = {
     ("recording", "export"): {"--lerobot": "--out"},
     ("serve",): {"--vla": "--role=vla"},
     ("studio",): {"--gate": "--live-gate"},
-    ("gate", "calibrate"): {"--output": "--out", "--camera": "--device"},
+    ("gate", "calibrate"): {"--output": "--out", "--camera": "--device", "--sim": "--simulated"},
     ("gate", "fit"): {"--camera": "--view", "--policy": "--vla"},
     ("gate", "run"): {"--image": "--topic"},
     ("gate", "proxy"): {"--camera": "--view", "--state": "--state-key", "--shadow": "--mode=shadow"},

@@ -209,7 +209,7 @@ READ_ONLY = "/proc/embodied-iqa"
         ["distort", "{tmp}/top/0.png", "--distortion", "12:3", "--out", READ_ONLY],
         ["distort", "sheet", "--reference", "{tmp}/top/0.png", "--out", f"{READ_ONLY}/sheet.png"],
         ["build", "--out", READ_ONLY, "--references", "1"],
-        ["experiment", "--out", READ_ONLY, "--first-tasks", "1", "--subjects", "classical-vla"],
+        ["experiment", "--out", READ_ONLY, "--first-tasks", "1", "--vla", "classical-vla"],
         ["train", "panel", "--out", READ_ONLY, "--quick"],
     ],
 )
@@ -338,7 +338,7 @@ distort sheet --reference {bad} --out {tmp}/out.png
 distort {bad} --distortion 12:3 --out {tmp}/out
 evaluate panel --models-dir {bad}
 evaluate static {bad} --vla classical-vla
-experiment --subjects classical-vla --bench {bad} --out {tmp}/out
+experiment --vla classical-vla --bench {bad} --out {tmp}/out
 export {bad} --format csv --out {tmp}/out
 gate calibrate {bad} --view top --out {tmp}/out.yaml
 gate check --calibration {bad} {tmp}

@@ -28,7 +28,7 @@ WORDS = [
     "sim_node.camera_rate_hz=5.0",
     "--set",
     "gate_node.judge.lease.ttl_s=0.25",
-    "--subjects",
+    "--vla",
     "classical-vla",
     "--task",
     "pick the red cube",

@@ -46,7 +46,7 @@ def test_gates_are_compared_and_an_experiment_is_resumed(
     assert {(row.task, row.scene_seed) for row in rows} == {(TASK, 0), (TASK, 1)}
     assert {row.peak_contact_n for row in rows} == {None}, "unknown in LIBERO"
     page = page_of(out, tmp_path / "page.html")
-    assert page.command.startswith(f"embodied-iqa experiment --subjects {EXPERT} --task '{TASK}' --scenes 2")
+    assert page.command.startswith(f"embodied-iqa experiment --vla {EXPERT} --task '{TASK}' --scenes 2")
     assert "--world libero_object" in page.command
     next((out / "shards").glob("*.oracle*reference.parquet"), next((out / "shards").iterdir())).unlink()
     before = (out / "runs.parquet").read_bytes()
@@ -68,7 +68,7 @@ def test_gates_are_compared_and_an_experiment_is_resumed(
         (["--task", "fly"], "libero_object has no such task"),
         (["--first-tasks", "11"], "libero_object has 10 tasks"),
         (["--scenes", "51"], "no such initial state"),
-        (["--subjects", "classical-vla"], "classical-vla needs a camera top"),
+        (["--vla", "classical-vla"], "classical-vla needs a camera top"),
         (["--schedule", "burst:view=top"], "the view of the schedule has no images"),
     ],
 )

@@ -13,7 +13,7 @@ FILES = {
     "src/embodied_iqa/__init__.py": (
         "from typing import TYPE_CHECKING\n"
         "if TYPE_CHECKING:\n    from embodied_iqa.api import measure\n"
-        'def __getattr__(name):\n    return load("embodied_iqa.api")\n'
+        'if not TYPE_CHECKING:\n    def __getattr__(name):\n        return load("embodied_iqa.api")\n'
     ),
     "src/embodied_iqa/api.py": "import embodied_iqa.gate.judge\n",
     "src/embodied_iqa/gate/__init__.py": "",

@@ -22,7 +22,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     add = parser.add_argument
     vlas = f"VLAs by commas, or {EMBEDDED} (default)"
-    add("--subjects", "--vla", dest="subjects", default=EMBEDDED, metavar="SUBJECTS", help=vlas)
+    add("--vla", dest="subjects", default=EMBEDDED, metavar="SUBJECTS", help=vlas)
     worlds = (
         f"{CELL} (default), libero_spatial, libero_object, ... (docs/libero.md), or your own (docs/extend.md)"
     )

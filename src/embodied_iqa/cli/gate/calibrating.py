@@ -50,10 +50,10 @@ _LEAST_CONTRAST: Final = 1 / 255
 
 def calibrate_cameras(arguments: argparse.Namespace) -> int:
     """Calibrate; return the exit code."""
-    if [arguments.sim, arguments.live, arguments.source is not None].count(True) != 1:
+    if [arguments.simulated, arguments.live, arguments.source is not None].count(True) != 1:
         raise UsageError(
             "clean frames come from one source",
-            expected="either a folder, .mcap or data set, or --sim, or --live",
+            expected="either a folder, .mcap or data set, or --simulated, or --live",
         )
     if arguments.device and not arguments.live:
         raise UsageError("--device is for --live")
@@ -80,7 +80,7 @@ def _calibrate(arguments: argparse.Namespace, kept: GateFile) -> int:
     save_calibrations(cameras, arguments.out, kept.fitted)
     for calibration, group in new:
         print_note(group.repeated(f"{calibration.view} {calibration.width_px}x{calibration.height_px}"))
-    again = None if arguments.sim else _frames(arguments, None)
+    again = None if arguments.simulated else _frames(arguments, None)
     worst = arguments.out.with_name(f"{arguments.out.stem}-worst")
     remove_worst(worst, stays)
     _report(arguments, reports(new, again, worst, margins), lost)
@@ -135,7 +135,7 @@ def _measured(
 def _frames(arguments: argparse.Namespace, lost: list[UnreadableImage] | None) -> Iterator[Named]:
     """Iterate over clean images; say what is not read, and add what cannot be to ``lost`` at the end."""
     views = _views(arguments)
-    if arguments.sim:
+    if arguments.simulated:
         from embodied_iqa.quality.gate import simulated_frames as simulated
 
         check_cell_views(views)
@@ -171,7 +171,7 @@ def _refused(stored: CameraFrames) -> str:
 
 
 def _provenance(arguments: argparse.Namespace) -> str:
-    if arguments.sim:
+    if arguments.simulated:
         ideal = arguments.camera_model == CameraModel.IDEAL
         taken = "" if ideal else f"camera model {arguments.camera_model}, "
         scenes = f"{arguments.scenes} scenes, seed {arguments.seed}"

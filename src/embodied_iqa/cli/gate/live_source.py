@@ -26,7 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--out", type=yaml_file, required=True, metavar="FILE", help="YAML file to write")
     add("--keep", action="store_true", help="keep the other cameras and sizes in FILE")
-    add("--sim", action="store_true", help="render frames of the simulated cameras")
+    add("--simulated", action="store_true", help="render frames of the simulated cameras")
     models = [str(model) for model in CameraModel]
     add(
         "--camera-model",
@@ -34,9 +34,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=str(DEFAULT_MODEL),
         help="of the simulated cameras (default d455)",
     )
-    add("--scenes", type=at_least(1), default=40, metavar="N", help="scenes of --sim (default 40)")
+    add("--scenes", type=at_least(1), default=40, metavar="N", help="scenes of --simulated (default 40)")
     add("--seed", type=seed_number, default=0, metavar="N", help="seed of the scenes (default 0)")
-    add("--size", action="append", metavar="WxH", help="image size with --sim; repeat for several")
+    add("--size", action="append", metavar="WxH", help="image size with --simulated; repeat for several")
     add_plan_options(parser, Margins, "soft", "hard", soft="SPREADS", hard="SPREADS")
     add(
         "--tolerate",

@@ -24,7 +24,7 @@ def command_of(plan: ExperimentPlan, parameters: Mapping[str, Any]) -> str:
     world, other, _ = str(parameters.get("world", "")).partition(":")
     usual = tuple(tasks) == TASKS[: len(tasks)]
     which = ["--first-tasks", str(len(tasks))] if usual else [w for task in tasks for w in ("--task", task)]
-    words = ["embodied-iqa", "experiment", "--subjects", ",".join(map(str, plan.subjects)), *which]
+    words = ["embodied-iqa", "experiment", "--vla", ",".join(map(str, plan.subjects)), *which]
     words += ["--scenes", str(len(plan.tasks) // len(tasks)), "--scene-seed", str(plan.tasks[0].scene_seed)]
     ids, levels, schedules = (
         list(dict.fromkeys(getattr(spec, name) for spec in plan.distortions))

@@ -209,7 +209,7 @@ def _compared(
 ) -> ComparedDetectors:
     stored = read_experiment(folder)
     if len(stored.plan.subjects) != 1:
-        raise UsageError("failure detectors are fitted to one policy", expected="one name in --subjects")
+        raise UsageError("failure detectors are fitted to one policy", expected="one name in --vla")
     runs = SignalRecorder(folder, options).watched(stored, progress)
     results = tuple(compare_detectors(runs, rate=rate))
     compared = ComparedDetectors(rate, len({run.scene for run in runs}), results)

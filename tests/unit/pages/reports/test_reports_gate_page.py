@@ -89,7 +89,7 @@ def test_the_page_states_misses_and_every_measure_of_every_gate(tmp_path: Path) 
     assert "\nwrong motions a run,off,10,10,0.8," in files
     for measure in Measure:
         assert re.search(rf"^\"?04[^|\n]*,{re.escape(TITLES[measure])},oracle,", files, re.MULTILINE), measure
-    assert "embodied-iqa experiment --subjects panel-vla-query --first-tasks 2" in text
+    assert "embodied-iqa experiment --vla panel-vla-query --first-tasks 2" in text
 
 
 def test_the_page_compares_policies_under_each_gate(tmp_path: Path) -> None:

@@ -176,8 +176,8 @@ def test_a_request_to_end_leaves_no_folder_behind(tmp_path: Path, monkeypatch: p
         (["--live", "--device", "top=0", "--topic", "top=/a"], "--live is of topics or of cameras"),
         (["--live", "--device", "top"], "wrong --device"),
         (["--live", "--device", "top=0", "--device", "top=1"], "two --device have one view"),
-        (["--live", "--sim"], "either a folder"),
-        (["--sim", "--device", "top=0"], "--device is for --live"),
+        (["--live", "--simulated"], "either a folder"),
+        (["--simulated", "--device", "top=0"], "--device is for --live"),
         (["--live", "--device", "top=0", "--seconds", "0"], "seconds"),
     ],
 )

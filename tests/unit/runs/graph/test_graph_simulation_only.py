@@ -152,8 +152,7 @@ def test_the_commands_refuse_in_one_line(
     if command == "experiment":
         words += ["--ros", "--gate", "on", "--out", str(tmp_path)]
     for text in (f" {PANEL}", served):
-        option = "--vla" if command == "trial" else "--subjects"
-        assert main([command, *words, option, text]) == 2
+        assert main([command, *words, "--vla", text]) == 2
         said = capsys.readouterr().err
         assert REFUSED in said
         assert said.count("\n") == 1

@@ -327,5 +327,5 @@ def _why_stranger(key: str, values: Mapping[str, list[Any]]) -> str:
     texts = [value for value in values.get(key, ()) if isinstance(value, str)]
     if texts:
         size = max(map(len, texts))
-        return f"{key}, a text of {size} characters, could be an image; if it is none: --ignore {key}"
+        return f"{key} has no --view and no --ignore; its text of {size} characters could be an image"
     return f"the image {key} has no --view and no --ignore"
