@@ -49,12 +49,12 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "recording": ("embodied_iqa.cli.recording", "show what a recording holds: topics, rates, stamps"),
     "distort": ("embodied_iqa.cli.distort", "distort images; list, calibrate and draw the distortions"),
     "gate": ("embodied_iqa.cli.gate", "calibrate, fit and run the quality gate"),
-    "tasks": ("embodied_iqa.cli.tasks", "check task files; show the five tasks of simulated scenes"),
+    "tasks": ("embodied_iqa.cli.tasks", "check, export and import tasks; show those of simulated scenes"),
     "metrics": ("embodied_iqa.cli.metrics", "list, score with and train image-quality metrics"),
-    "train": ("embodied_iqa.cli.train", "train the embedded panel of learned subjects from scratch"),
+    "train": ("embodied_iqa.cli.train", "train a panel of subjects or vision models from scratch"),
     "evaluate": (
         "embodied_iqa.cli.evaluate",
-        "evaluate the embedded panel, or subjects on a static benchmark",
+        "evaluate a panel, or subjects and metrics on a benchmark",
     ),
     "static": ("embodied_iqa.cli.static", "make, import and rotate static benchmarks (StaticEmbodiedBench)"),
     "manipulate": (

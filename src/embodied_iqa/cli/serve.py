@@ -21,7 +21,7 @@ from embodied_iqa.models.subjects.wire.tokens import token_from
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     add = parser.add_argument
-    add("subject", metavar="SUBJECT", help="name of the catalogue or reference, see docs/subjects.md")
+    add("subject", metavar="SUBJECT", help="subject name, see docs/subjects.md")
     role = "role, if the form of SUBJECT leaves it open (transformers:PATH; default vlm)"
     add("--role", choices=[str(role) for role in Role], help=role)
     options = ("host", "port", "most_waiting", "most_at_once as batch")

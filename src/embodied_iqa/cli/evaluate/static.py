@@ -32,8 +32,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     add = parser.add_argument
     add("bench", type=Path, metavar="BENCH", help="folder of `embodied-iqa static make` or `static import`")
-    add("--vlm", metavar="SUBJECTS", help="VLMs by commas: references, or oracle, letter-a, random")
-    add("--vla", metavar="SUBJECTS", help="VLAs by commas: references, or expert, expert-1cm, still")
+    add("--vlm", metavar="SUBJECTS", help="VLMs by commas: subject names, or oracle, letter-a, random")
+    add("--vla", metavar="SUBJECTS", help="VLAs by commas: subject names, or expert, expert-1cm, still")
     add("--out", type=Path, metavar="RESULTS", help="new folder, or one to continue (default: BENCH/results)")
     add("--circular", action="store_true", help="also ask every rotation of the options")
     add(

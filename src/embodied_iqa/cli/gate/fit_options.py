@@ -28,7 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_plan_options(parser, Promise, "risk", "confidence", risk="R", confidence="P")
     add_judge(add, JudgeKind.LEARNED, kinds="learned or metric:NAME")
     add_plan_options(parser, FitPlan, "loss", "features", "seed")
-    ranges = "ordinary ranges of the cameras, of `gate calibrate` (default from the clean frames)"
+    ranges = "normal ranges of the cameras, of `gate calibrate` (default from the clean frames)"
     add("--statistics", type=Path, metavar="FILE", help=ranges)
     tasks = "tasks of frames of recordings that are not of trials, as in docs/tasks.md"
     add("--tasks", type=Path, metavar="FILE", help=tasks)

@@ -34,7 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     _configure_calibrate(calibrate)
     vision = actions.add_parser("vision", help="load vision models and list them, with their speed")
-    vision.add_argument("models", metavar="MODEL", nargs="+", help="name or reference: docs/vision-models.md")
+    vision.add_argument("models", metavar="MODEL", nargs="+", help="subject name: docs/vision-models.md")
     for action in (listing, show, check, calibrate, vision):
         action.add_argument("--json", action="store_true", help="print the result as JSON")
 
