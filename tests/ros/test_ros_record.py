@@ -162,7 +162,7 @@ def test_ctrl_c_is_a_normal_end_once_every_camera_has_images(
     ("words", "said"),
     [
         (["--camera", "topic", "--robot", "none", "--seconds", "0"], "above 0"),
-        (["--seconds", "1"], "the cell is the simulated one"),
+        (["--seconds", "1"], "whose clean images `gate calibrate --simulated` renders"),
         (["--seconds", "1", "--camera", "files", "--camera-path", "x", "--robot", "none"], "stored already"),
     ],
 )

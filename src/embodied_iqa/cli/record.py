@@ -84,7 +84,7 @@ def check_cell(graph: GraphParameters) -> GraphParameters:
     """
     if graph.arm_node.robot is RobotKind.SIM or graph.camera_node.source.kind is CameraKind.WORLD:
         raise UsageError(
-            "the cell is the simulated one, whose clean images `gate calibrate --sim` renders",
+            "the cell is the simulated one, whose clean images `gate calibrate --simulated` renders",
             expected=f"--camera {CameraSource.of_kind(CameraKind.LIVE, CameraKind.OWN)} "
             "and --robot ur5 or none, or a parameter file with them",
         )
