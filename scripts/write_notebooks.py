@@ -61,7 +61,7 @@ def _on_page(value: Any, number: int, page: Path) -> str:
         return "" if value is None else f"```text\n{value!r}\n```"
     file = page.parent / f"images/{page.stem}-{number}.webp"
     value.save(file, quality=80, method=6)
-    return f"![Image that the cell shows]({file.relative_to(page.parent).as_posix()})"
+    return f"![Output of the code above]({file.relative_to(page.parent).as_posix()})"
 
 
 def _in_notebook(value: Any, count: int) -> list[dict[str, Any]]:

@@ -85,7 +85,7 @@ def test_the_executed_notebook_is_the_notebook(notebook: Path) -> None:
 @pytest.mark.parametrize("notebook", write_notebooks.NOTEBOOKS, ids=lambda path: path.stem)
 def test_the_notebook_holds_the_outputs_of_its_page(notebook: Path) -> None:
     page = write_notebooks.page_of(notebook).read_text(encoding="utf-8")
-    shown = re.findall(r"^```text\n(.*?)\n```$|^!\[Image that", page, re.DOTALL | re.MULTILINE)
+    shown = re.findall(r"^```text\n(.*?)\n```$|^!\[Output of", page, re.DOTALL | re.MULTILINE)
     held = [output["data"] for cell in write_notebooks.cells(notebook) for output in cell.get("outputs", ())]
     assert ["" if "image/jpeg" in data else data["text/plain"] for data in held] == shown
     assert {name for data in held for name in data} == {"image/jpeg", "text/plain"}
