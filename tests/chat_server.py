@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -12,6 +13,14 @@ from typing import Any, Self
 from wire_servers import Stop
 
 MODEL = "lab/model"
+
+
+def _own_host() -> str:
+    """Return a loopback address that no other run has had.
+
+    Answers are cached by the address of their server, also over runs, and ports come again.
+    """
+    return ".".join(["127", *(str(1 + byte % 254) for byte in os.urandom(3))])
 
 
 class ChatServer:
@@ -34,13 +43,14 @@ class ChatServer:
         class Bound(Handler):
             server_of_test = outer
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Bound)
+        self._server = ThreadingHTTPServer((_own_host(), 0), Bound)
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+        host, port = self._server.server_address[:2]
+        return f"http://{host!s}:{port}/v1"
 
     @property
     def reference(self) -> str:
