@@ -88,9 +88,9 @@ class GateFilterNode(BaseNode[GateFilterParameters]):
     def health(self) -> Health:
         """Return what passed, why nothing does, and what the filter cannot hold."""
         wrong = (*self._topics.remarks(), *self._stops_and_goes())
-        for line in (_without_numbers(one) for one in wrong):
-            if line not in self._warned:
-                self.get_logger().warning(next(one for one in wrong if _without_numbers(one) == line))
+        for one in wrong:
+            if _without_numbers(one) not in self._warned:
+                self.get_logger().warning(one)
         self._warned = tuple(map(_without_numbers, wrong))
         held = "; ".join(filter(None, (self._topics.why_none_fits(), self._why_held())))
         said = f"commands are held: {held}" if held else self._what_passes()
