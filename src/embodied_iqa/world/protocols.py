@@ -36,6 +36,7 @@ class SubjectInfo:
         parts: Policies of which each can decide with its own cameras, the preferred one first; empty for a
             single subject.
         privileged: A scripted expert: it alone is shown `VlaObservation.objects`.
+        worlds: Names of the worlds that a policy can act in; empty: it does not say.
     """
 
     name: str
@@ -48,6 +49,7 @@ class SubjectInfo:
     joints_of: str = ""
     parts: tuple[SubjectInfo, ...] = ()
     privileged: bool = False
+    worlds: tuple[str, ...] = ()
 
     def at_turn(self, turn: int) -> SubjectInfo:
         """Return the policy that decides; each turn it is the next one.

@@ -69,6 +69,7 @@ def test_gates_are_compared_and_an_experiment_is_resumed(
         (["--first-tasks", "11"], "libero_object has 10 tasks"),
         (["--scenes", "51"], "no such initial state"),
         (["--vla", "classical-vla"], "classical-vla needs a camera top"),
+        (["--world", "libero_spatial"], "LiberoExpert is for other worlds"),
         (["--schedule", "burst:view=top"], "the view of the schedule has no images"),
     ],
 )

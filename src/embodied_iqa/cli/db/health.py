@@ -12,6 +12,7 @@ from embodied_iqa.cli.output import console, next_command, print_json, printable
 from embodied_iqa.data.analysis.grid import Group
 from embodied_iqa.data.analysis.health import UNHARMED, ClassLoss, GroupHealth, health
 from embodied_iqa.data.analysis.loading import load_grid
+from embodied_iqa.data.analysis.resampling import FEWEST_REFERENCES
 from embodied_iqa.data.database.store import open_database
 from embodied_iqa.data.database.unanswered import unanswered, unseen_targets
 from embodied_iqa.imaging.distortions.catalogue import catalogue
@@ -43,9 +44,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 def print_group(group: Group, health: GroupHealth) -> None:
     """Print the health of a group of scores."""
-    share, count = 100 * health.unharmed, len(health.trends)
+    share = 100 * health.unharmed
+    judged = sum(trend.falls is not None for trend in health.trends)
     print(f"{group}: {share:.1f} % of the pairs at {UNHARMED} of 5 or more; ", end="")
-    print(f"{health.falling} of {count} distortions fall with the level")
+    print(f"{health.falling} of {judged} distortions fall with the level", end="")
+    few = len(health.trends) - judged
+    print(f"; {few} more have fewer than {FEWEST_REFERENCES} references" if few else "")
     right = ("loss at level 5", "95 % interval", "part of all loss")
     classes = table_of("class", *right, right=right)
     for row in health.classes:
@@ -59,7 +63,7 @@ def print_group(group: Group, health: GroupHealth) -> None:
     console().print(views)
     others = [trend for trend in health.trends if not trend.falls]
     if others:
-        print("not shown to fall with the level (intervals overlap, or no pair at a level);")
+        print("not shown to fall with the level (intervals overlap, no pair at a level, or few references);")
         print("mean score at levels 1 to 5; - no pair:")
     for trend in others:
         means = ", ".join(f"{mean:.2f}" if isfinite(mean) else "-" for mean in trend.means)

@@ -17,7 +17,7 @@ from embodied_iqa.data.analysis.grid import TASKS_OF_SCALE, Group, GroupScores, 
 from embodied_iqa.data.analysis.means import CellMeans, cell_means, finite_mean
 from embodied_iqa.data.analysis.noise_ceiling import Ceiling, noise_ceiling
 from embodied_iqa.data.analysis.opinion import mean_opinion
-from embodied_iqa.data.analysis.resampling import INTERVAL, References
+from embodied_iqa.data.analysis.resampling import FEWEST_REFERENCES, INTERVAL, References
 from embodied_iqa.imaging.distortions.spec import LEVELS
 
 Array = NDArray[np.float64]
@@ -55,12 +55,13 @@ class Trend:
         distortion_id: Two digits.
         means: At each level, in [0, 5]; NaN without pairs.
         falls: No level lies above the one before it by more than chance, and the last lies below the first by
-            more than chance (95 % intervals of the differences, references resampled).
+            more than chance (95 % intervals of the differences, references resampled). None for fewer than
+            `FEWEST_REFERENCES`, of which these intervals would say nothing.
     """
 
     distortion_id: str
     means: tuple[float, ...]
-    falls: bool
+    falls: bool | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ class GroupHealth:
     @property
     def falling(self) -> int:
         """Number of distortions whose scores fall with the level."""
-        return sum(trend.falls for trend in self.trends)
+        return sum(trend.falls is True for trend in self.trends)
 
     @property
     def one_level_each(self) -> bool:
@@ -153,12 +154,23 @@ def _trends(opinion: Array, pairs: PairTable, references: References) -> tuple[T
     names, index = np.unique(pairs.distortion_ids, return_inverse=True)
     cells = index.reshape(-1) * len(LEVELS) + pairs.levels - 1
     found = cell_means(opinion, cells.astype(np.int64), len(names) * len(LEVELS), references)
-    return tuple(_trend(str(name), found, number * len(LEVELS)) for number, name in enumerate(names))
+    scored = np.isfinite(opinion)
+    return tuple(
+        _trend(
+            str(name),
+            found,
+            number * len(LEVELS),
+            len(np.unique(references.index[scored & (pairs.distortion_ids == name)])),
+        )
+        for number, name in enumerate(names)
+    )
 
 
-def _trend(name: str, per_cell: CellMeans, first: int) -> Trend:
+def _trend(name: str, per_cell: CellMeans, first: int, references: int) -> Trend:
     cells = slice(first, first + len(LEVELS))
     means, draws = per_cell.means[cells], per_cell.draws[:, cells]
+    if references < FEWEST_REFERENCES:
+        return Trend(name, tuple(means.tolist()), falls=None)
     if not np.isfinite(means).all():
         return Trend(name, tuple(means.tolist()), falls=False)
     steps = np.nanpercentile(np.diff(draws, axis=1), INTERVAL[0], axis=0)

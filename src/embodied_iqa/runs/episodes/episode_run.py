@@ -97,8 +97,10 @@ def check_policy(world: World, info: SubjectInfo) -> None:
     """Refuse a policy that a world cannot serve.
 
     Raises:
-        UsageError: It needs other cameras, or its chunks have another rate.
+        UsageError: It is for other worlds, needs other cameras, or its chunks have another rate.
     """
+    if info.worlds and world.name not in info.worlds:
+        raise UsageError(f"{info.name} is for other worlds", expected=", ".join(info.worlds), got=world.name)
     missing = [view for view in info.views if view not in world.views]
     if missing:
         cameras = ", ".join(world.views)

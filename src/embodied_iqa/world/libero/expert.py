@@ -56,6 +56,7 @@ class LiberoExpert:
             simulation_only=True,
             rate_hz=RATE_HZ,
             privileged=True,
+            worlds=("libero_object",),
         )
 
     def act(self, observation: VlaObservation) -> ActionChunk:

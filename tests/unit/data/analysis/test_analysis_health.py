@@ -59,6 +59,14 @@ def test_a_rise_beyond_chance_is_no_fall_and_noise_is_not_a_rise() -> None:
     assert _health(pairs, flat).falling <= 3
 
 
+def test_few_references_show_no_fall() -> None:
+    for references, falls in ((9, None), (10, True)):
+        pairs = pair_table(references)
+        found = _health(pairs, (5.0 - 0.4 * pairs.levels)[:, None].repeat(2, axis=1))
+        assert {trend.falls for trend in found.trends} == {falls}
+        assert found.falling == (30 if falls else 0)
+
+
 def test_the_ceiling_is_that_of_each_view() -> None:
     pairs = _pairs()
     view = np.where(np.arange(len(pairs)) % 2 == 0, "side", "top")
@@ -92,7 +100,7 @@ def test_a_level_without_pairs_is_a_dash_and_nothing_is_said_not_to_fall(
     total[(pairs.distortion_ids == "05") & (pairs.levels == 2)] = np.nan
     print_group(Group.DECISION, _health(pairs, total))
     said = capsys.readouterr().out
-    heading = "not shown to fall with the level (intervals overlap, or no pair at a level);\n"
+    heading = "not shown to fall with the level (intervals overlap, no pair at a level, or few references);\n"
     heading += "mean score at levels 1 to 5; - no pair:"
     assert said.endswith(f"{heading}\n  05 (4.60, -, 3.80, 3.40, 3.00)\n{ONE_LEVEL}\n")
 
