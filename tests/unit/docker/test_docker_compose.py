@@ -193,6 +193,16 @@ def test_command_of_the_robot_is_understood(given: dict[str, str]) -> None:
     assert arguments.vla == given.get("VLA", "panel-vla-query")
 
 
+def test_the_guide_gives_compose_only_options_that_it_has() -> None:
+    """`docker compose run` and `docker run` differ: the first knows no --device, the second no --profile."""
+    compose_run = {"--rm", "--no-deps", "--service-ports", "--env", "--volume", "--user", "--name"}
+    guide = (ROOT / "docs" / "docker.md").read_text(encoding="utf-8").replace("\\\n", " ")
+    found = re.findall(r"docker compose[^\n]* run((?: --?\S+)*) \w", guide)
+    assert found
+    given = {word for words in found for word in words.split() if word.startswith("--")}
+    assert given <= compose_run
+
+
 def test_the_robot_image_starts_a_launch_file_that_is_there() -> None:
     image = IMAGES["robot"]
     command, *words = words_of(image.last("CMD"))
