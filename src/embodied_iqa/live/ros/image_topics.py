@@ -9,6 +9,8 @@ from rclpy.node import Node
 from rclpy.qos import QoSCompatibility, QoSProfile, ReliabilityPolicy, qos_check_compatible
 from rclpy.topic_endpoint_info import TopicEndpointInfo
 
+from embodied_iqa.runs.graph.graph_nodes import GRAPH
+
 IMAGE_TYPES: Final = ("sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage")
 _POLICIES: Final = ("reliability", "durability")
 _MOST_NAMED: Final = 5
@@ -63,7 +65,7 @@ def why_no_images(node: Node, topic: str, *, compressed: bool) -> str:
     """Return why no image can come on a topic, as the graph shows it; empty where one can.
 
     Args:
-        node: The node that waits. Topics below its name, which are its own, are not offered.
+        node: The node that waits. Its own topics are not offered, nor are those of its trial.
         topic: As the node subscribes to it, before it is remapped.
         compressed: Whether it waits for CompressedImage.
     """
@@ -74,7 +76,15 @@ def why_no_images(node: Node, topic: str, *, compressed: bool) -> str:
         return why_not_matched(node, name, [one for one in publishers if one.topic_type == wanted])
     if kinds:
         return f"published as {', '.join(sorted(kinds))}, expected {wanted}"
-    own = f"{node.get_fully_qualified_name()}/"
-    others = sorted(n for n, kind in image_topics(node).items() if kind == wanted and not n.startswith(own))
+    others = sorted(n for n, kind in image_topics(node).items() if kind == wanted and not _is_own(node, n))
     named = ", ".join(others[:_MOST_NAMED]) + (", ..." if others[_MOST_NAMED:] else "")
     return f"nobody publishes it; images are on {named}" if named else "no publisher of it is known"
+
+
+def _is_own(node: Node, topic: str) -> bool:
+    """Return whether a topic is below the node's name, or only nodes of the same trial publish it."""
+    if topic.startswith(f"{node.get_fully_qualified_name()}/"):
+        return True
+    trial = {(entry.name, node.get_namespace()) for entry in GRAPH}
+    publishers = {(one.node_name, one.node_namespace) for one in node.get_publishers_info_by_topic(topic)}
+    return (node.get_name(), node.get_namespace()) in trial and bool(publishers) and publishers <= trial

@@ -30,7 +30,9 @@ def graph(published: dict[str, str], offered: QoSProfile = ASKED) -> Any:
         get_topic_names_and_types=lambda: [("/eye", [IMAGE]), *((t, [k]) for t, k in published.items())],
         count_publishers=lambda topic: int(topic in published),
         get_publishers_info_by_topic=lambda topic: [
-            SimpleNamespace(topic_type=kind, qos_profile=offered)
+            SimpleNamespace(
+                topic_type=kind, qos_profile=offered, node_name=f"{name[1:]}_driver", node_namespace="/"
+            )
             for name, kind in published.items()
             if name == topic
         ],
@@ -55,6 +57,28 @@ def graph(published: dict[str, str], offered: QoSProfile = ASKED) -> Any:
 )
 def test_the_graph_says_why_no_image_comes(published: dict[str, str], said: str) -> None:
     assert why_no_images(graph(published), "eye", compressed=False) == said
+
+
+@pytest.mark.parametrize(
+    ("waiting", "publisher", "said"),
+    [
+        ("camera_node", ("camera_node", "/"), "no publisher of it is known"),
+        ("camera_node", ("camera_node", "/cell2"), "nobody publishes it; images are on /b"),
+        ("camera_node", ("usb_cam", "/"), "nobody publishes it; images are on /b"),
+        ("gate", ("camera_node", "/"), "nobody publishes it; images are on /b"),
+    ],
+)
+def test_images_that_the_same_trial_publishes_are_not_offered(
+    waiting: str, publisher: tuple[str, str], said: str
+) -> None:
+    node = graph({"/b": IMAGE})
+    node.get_name, node.get_fully_qualified_name = lambda: waiting, lambda: f"/{waiting}"
+    name, namespace = publisher
+    node.get_publishers_info_by_topic = lambda topic: (
+        [SimpleNamespace(topic_type=IMAGE, qos_profile=ASKED, node_name=name, node_namespace=namespace)]
+        * (topic == "/b")
+    )
+    assert why_no_images(node, "eye", compressed=False) == said
 
 
 BEST_EFFORT, RELIABLE = ReliabilityPolicy.BEST_EFFORT, ReliabilityPolicy.RELIABLE
