@@ -35,14 +35,18 @@ class BuildProgress:
         """Add blocks to a step."""
         if blocks:
             self._total[step] += blocks
-            self._bars.update(step, self._blocks[step], self._total[step])
+            self._bars.update(_bar(step), self._blocks[step], self._total[step])
 
     def advance(self, step: Step, report: BlockReport) -> None:
         """Count a finished block."""
         self._blocks[step] += 1
         self._rows[step] += report.rows
-        rate = self._bars.per_second(step, self._rows[step])
-        self._bars.update(step, self._blocks[step], note=f"{rate:,.0f} rows/s")
+        rate = self._bars.per_second(_bar(step), self._rows[step])
+        self._bars.update(_bar(step), self._blocks[step], note=f"{rate:,.3g} rows/s")
+
+
+def _bar(step: Step) -> str:
+    return f"{step}, in blocks of rows"
 
 
 def summary_tree(path: Path, summary: BuildSummary) -> dict[str, Any]:

@@ -35,8 +35,8 @@ from embodied_iqa.data.frames.image_folder import FolderFrames
 from embodied_iqa.data.frames.video_frames import VideoFrames
 from embodied_iqa.data.lerobot.dataset import LeRobotDataset
 from embodied_iqa.data.lerobot.info import is_lerobot
-from embodied_iqa.imaging.images.codecs import IMAGE_SUFFIXES
 from embodied_iqa.imaging.images.frame import parse_view
+from embodied_iqa.imaging.images.image_files import IMAGE_SUFFIXES
 from embodied_iqa.models.subjects.reference import parse_vla
 from embodied_iqa.models.subjects.registry import check_backend
 from embodied_iqa.models.subjects.subject_options import Acts, VlaOptions

@@ -12,7 +12,8 @@ from embodied_iqa.base.errors import InputError
 from embodied_iqa.data.frames.any_frames import open_frames
 from embodied_iqa.data.frames.image_folder import FolderFrames
 from embodied_iqa.imaging.distortions.manifest import outputs_of
-from embodied_iqa.imaging.images.codecs import image_files, read_image
+from embodied_iqa.imaging.images.codecs import read_image
+from embodied_iqa.imaging.images.image_files import image_files
 from embodied_iqa.imaging.images.stored_images import StoredImage, UnreadableImage
 
 

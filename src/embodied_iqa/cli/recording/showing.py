@@ -110,7 +110,7 @@ def _image(one: TopicSurvey, depth_of: Mapping[str, str | None]) -> dict[str, An
     width_px, height_px = one.size_px or (None, None)
     is_depth = one.info.topic in depth_of
     found = {"encoding": one.encoding, "width_px": width_px, "height_px": height_px, "depth": is_depth}
-    return found | {"depth_of": depth_of.get(one.info.topic)}
+    return found | {"depth_of": depth_of.get(one.info.topic), "unread": one.unread or None}
 
 
 def _kind(one: TopicSurvey, image: Mapping[str, Any] | None) -> str:
@@ -120,7 +120,8 @@ def _kind(one: TopicSurvey, image: Mapping[str, Any] | None) -> str:
     size = "" if image["width_px"] is None else f" {image['width_px']}x{image['height_px']}"
     beside = f" of {image['depth_of']}" if image["depth_of"] else ""
     depth = f", depth{beside}" if image["depth"] else ""
-    return printable(f"{one.info.type_name}, {image['encoding']}{size}{depth}")
+    unread = ", not read" if image["unread"] else ""
+    return printable(f"{one.info.type_name}, {image['encoding']}{size}{depth}{unread}")
 
 
 def _dataset(dataset: LeRobotDataset) -> dict[str, Any]:
@@ -266,6 +267,9 @@ def _print(recording: Path, tree: dict[str, Any], topics: list[TopicSurvey]) -> 
         name, kind = escape(printable(one["topic"])), escape(printable(one["encoding"]))
         table.add_row(name, f"{kind}, not read", *"-----")
     console().print(table)
+    for one in topics:
+        if one.unread:
+            print(f"not read: {printable(one.info.topic)}: {printable(one.unread)}")
 
 
 def _faults(topic: TopicSurvey) -> str:

@@ -11,8 +11,8 @@ from typing import Final
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.units import SECOND_NS
-from embodied_iqa.imaging.images.codecs import FoundImages, find_images
 from embodied_iqa.imaging.images.frame import View, is_view
+from embodied_iqa.imaging.images.image_files import FoundImages, find_images
 from embodied_iqa.imaging.images.stored_images import StoredImage, UnreadableImage, chosen_topics
 
 _INPUTS: Final = "an image, a folder of images, a video, a recording or a LeRobot data set"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from embodied_iqa.imaging.images.codecs import IMAGE_SUFFIXES
+from embodied_iqa.imaging.images.image_files import IMAGE_SUFFIXES
 
 RECORDING_SUFFIXES: Final = (".mcap", ".mcap.zstd", ".db3", ".db3.zstd")
 

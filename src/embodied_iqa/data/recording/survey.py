@@ -14,8 +14,12 @@ from embodied_iqa.data.recording.recorded import RecordedMessage, TopicInfo
 from embodied_iqa.imaging.images.image_cdr import (
     COMPRESSED_TYPE,
     IMAGE_TYPE,
+    compressed_from_cdr,
+    depth_from_cdr,
     encoding_from_cdr,
     frame_from_cdr,
+    image_from_cdr,
+    is_depth,
     stamp_from_cdr,
 )
 
@@ -86,6 +90,7 @@ class TopicSurvey:
         damaged: Messages whose header cannot be read.
         encoding: Of the first whole image, or its format; empty for what holds no images.
         size_px: Its width and height; None where its message does not say.
+        unread: Why that image has no pixels; empty where it has.
     """
 
     info: TopicInfo
@@ -94,6 +99,7 @@ class TopicSurvey:
     damaged: int = 0
     encoding: str = ""
     size_px: tuple[int, int] | None = None
+    unread: str = ""
 
     def add(self, message: RecordedMessage) -> None:
         """Note the next message."""
@@ -107,6 +113,7 @@ class TopicSurvey:
         if not self.encoding and message.type_name in _IMAGES:
             with suppress(InputError):  # the next one says it
                 self.encoding, self.size_px = encoding_from_cdr(message.cdr, message.type_name)
+                self.unread = _why_unread(message)
 
 
 def survey(reader: TrialReader, progress: Callable[[int, int], None]) -> list[TopicSurvey]:
@@ -128,6 +135,20 @@ def survey(reader: TrialReader, progress: Callable[[int, int], None]) -> list[To
         found[message.topic].add(message)
         progress(count, total)
     return list(found.values())
+
+
+def _why_unread(message: RecordedMessage) -> str:
+    """Return why an image or its depth cannot be decoded; empty where it can."""
+    try:
+        if is_depth(message.cdr, message.type_name):
+            depth_from_cdr(message.cdr, message.type_name)
+        elif message.type_name == COMPRESSED_TYPE:
+            compressed_from_cdr(message.cdr)
+        else:
+            image_from_cdr(message.cdr)
+    except InputError as error:
+        return str(error)
+    return ""
 
 
 def has_header(definition: str) -> bool:

@@ -8,7 +8,8 @@ from typing import Final
 
 from embodied_iqa.base.lazy import load
 from embodied_iqa.imaging.distortions.image import Image, checked
-from embodied_iqa.imaging.images.codecs import image_files, read_image
+from embodied_iqa.imaging.images.codecs import read_image
+from embodied_iqa.imaging.images.image_files import image_files
 
 PHOTOGRAPHS: Final = ("astronaut.png", "chelsea.png", "coffee.png", "motorcycle_left.png", "rocket.jpg")
 """Colour photographs inside the scikit-image package (its data folder names their licences: free to use)."""

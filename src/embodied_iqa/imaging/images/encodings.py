@@ -47,12 +47,17 @@ ENCODINGS: Final[Mapping[str, Encoding]] = {
     "rgba8": Encoding("u1", 4, "COLOR_RGBA2RGB"),
     "bgra8": Encoding("u1", 4, "COLOR_BGRA2RGB"),
     "mono16": Encoding("u2", 1, "COLOR_GRAY2RGB"),
+    "rgb16": Encoding("u2", 3),
+    "bgr16": Encoding("u2", 3, "COLOR_BGR2RGB"),
+    "rgba16": Encoding("u2", 4, "COLOR_RGBA2RGB"),
+    "bgra16": Encoding("u2", 4, "COLOR_BGRA2RGB"),
     "8UC1": _GRAY,
     "8UC3": _BLUE_FIRST,
-    "bayer_rggb8": Encoding("u1", 1, "COLOR_BayerRGGB2RGB"),
-    "bayer_bggr8": Encoding("u1", 1, "COLOR_BayerBGGR2RGB"),
-    "bayer_gbrg8": Encoding("u1", 1, "COLOR_BayerGBRG2RGB"),
-    "bayer_grbg8": Encoding("u1", 1, "COLOR_BayerGRBG2RGB"),
+    **{
+        f"bayer_{order}{8 * size}": Encoding(f"u{size}", 1, f"COLOR_Bayer{order.upper()}2RGB")
+        for size in (1, 2)
+        for order in ("rggb", "bggr", "gbrg", "grbg")
+    },
     "yuv422": _UYVY,
     "uyvy": _UYVY,
     "yuv422_yuy2": _YUYV,
@@ -60,8 +65,8 @@ ENCODINGS: Final[Mapping[str, Encoding]] = {
 }
 """Encodings that convert to RGB.
 
-16-bit grey is scaled by 255 / 65535 and rounded. 8UC3 has blue first, as OpenCV has. YUV is that of BT.601
-with Y from 16 to 235; ``yuv422`` is ROS's older name of UYVY.
+16 bits are scaled by 255 / 65535 and rounded, a mosaic once it has its colours. 8UC3 has blue first, as in
+OpenCV. YUV is that of BT.601 with Y from 16 to 235; ``yuv422`` is ROS's older name of UYVY.
 """
 
 DEPTHS: Final[Mapping[str, Encoding]] = {"16UC1": Encoding("u2", 1), "32FC1": Encoding("f4", 1)}
@@ -140,9 +145,9 @@ def rgb_of(image: RawImage) -> NDArray[np.uint8]:
             got=f"{image.width_px} x {image.height_px}",
         )
     if encoding.kind == "u2":
-        pixels = eight_bits(pixels)
+        pixels = pixels.astype(np.uint16)  # in this machine's byte order
     rgb = load("cv2:cvtColor")(pixels, load(f"cv2:{encoding.code}")) if encoding.code else pixels
-    rgb = np.ascontiguousarray(rgb)
+    rgb = np.ascontiguousarray(eight_bits(rgb) if encoding.kind == "u2" else rgb)
     rgb.flags.writeable = False
     return rgb
 

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embodied_iqa.base.errors import InputError, UsageError
-from embodied_iqa.imaging.images.codecs import IMAGE_SUFFIXES, FoundImages, find_images, read_image
+from embodied_iqa.imaging.images.codecs import read_image
 from embodied_iqa.imaging.images.frame import Frame, Intrinsics, View
+from embodied_iqa.imaging.images.image_files import IMAGE_SUFFIXES, FoundImages, find_images
 
 _LISTED = 5
 

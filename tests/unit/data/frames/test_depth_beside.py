@@ -193,7 +193,7 @@ def test_distort_writes_it_as_it_is_and_info_names_it(
     assert main(["recording", "info", str(bag), "--json"]) == 0
     (depth, _) = json.loads(capsys.readouterr().out)["topics"]
     size = {"width_px": read.shape[1], "height_px": read.shape[0]}
-    assert depth["image"] == {"encoding": "16UC1", "depth": True, "depth_of": COLOUR, **size}
+    assert depth["image"] == {"encoding": "16UC1", "depth": True, "depth_of": COLOUR, "unread": None, **size}
 
 
 def test_a_build_names_the_depth_that_it_leaves_out(

@@ -47,6 +47,14 @@ def test_a_folder_of_nothing_else_says_so(folder: Path) -> None:
         open_frames(folder)
 
 
+def test_an_rlds_data_set_is_called_one(tmp_path: Path) -> None:
+    (tmp_path / "set" / "1.0.0").mkdir(parents=True)
+    (tmp_path / "set" / "1.0.0" / "set-train.tfrecord-00000-of-00001").touch()
+    for path in (tmp_path / "set", tmp_path / "set" / "1.0.0"):
+        with pytest.raises(InputError, match=r"is an RLDS data set, which is not read: convert it"):
+            open_frames(path)
+
+
 def test_gate_and_databases_name_them(folder: Path) -> None:
     assert CameraFrames(folder, ["top"], {}).note == NOTE
     assert FolderSource(folder, None, task="pick the cube").notes() == (NOTE,)

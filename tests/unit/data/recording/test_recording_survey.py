@@ -55,6 +55,18 @@ def test_topics_rates_and_faults_of_stamps(recording: Path, capsys: pytest.Captu
     assert (stamps["first_ns"], stamps["last_ns"]) == (START_NS, START_NS + 900 * MS)
 
 
+def test_an_encoding_that_is_not_read_is_marked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cdr, path = image_to_cdr(np.zeros((4, 6, 3), np.uint8), START_NS), tmp_path / "bag.mcap"
+    with TrialWriter(path, types=type_store()) as writer:
+        writer.add_channel(IMAGE_TOPIC, IMAGE_TYPE)
+        writer.write(IMAGE_TOPIC, cdr.replace(b"rgb8", b"nv24"), START_NS)
+    (row,) = printed(capsys, path)["topics"]
+    assert row["image"]["encoding"] == "nv24"
+    assert "unknown image encoding; got 'nv24'" in row["image"]["unread"]
+    assert main(["recording", "info", str(path)]) == 0
+    assert f"not read: {IMAGE_TOPIC}: unknown image encoding; got 'nv24'" in capsys.readouterr().out
+
+
 def test_stamps_of_two_cameras_on_one_topic_do_not_go_backwards() -> None:
     times = Times()
     for k in range(5):

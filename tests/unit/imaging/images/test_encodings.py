@@ -83,12 +83,20 @@ def test_sixteen_bits_are_scaled_in_either_byte_order(order: int, byte_order: st
     rgb = decoded(values.astype(byte_order + "u2"), "mono16", order=order)
     expected = np.rint(values * (255 / 65535))
     assert all(np.array_equal(rgb[:, :, channel], expected) for channel in range(3))
+    for encoding, places in (("rgb16", [0, 1, 2]), ("bgr16", [2, 1, 0]), ("bgra16", [2, 1, 0])):
+        pixels = noise(*SIZE, 4 if "a" in encoding else 3, kind="u2")
+        rgb = decoded(pixels.astype(byte_order + "u2"), encoding, order=order)
+        assert np.array_equal(rgb, np.rint(pixels * (255 / 65535))[:, :, places])
 
 
 @pytest.mark.parametrize("pattern", BAYER)
 def test_a_mosaic_of_one_colour_is_that_colour(pattern: str) -> None:
     mosaic = np.tile(np.array(BAYER[pattern], np.uint8).reshape(2, 2), (3, 4))
-    assert np.array_equal(decoded(mosaic, f"bayer_{pattern}8"), np.full((6, 8, 3), (RED, GREEN, BLUE)))
+    colour = np.full((6, 8, 3), (RED, GREEN, BLUE))
+    assert np.array_equal(decoded(mosaic, f"bayer_{pattern}8"), colour)
+    for order, byte_order in enumerate("<>"):
+        deep = (mosaic.astype(np.uint16) * 257).astype(byte_order + "u2")
+        assert np.array_equal(decoded(deep, f"bayer_{pattern}16", order=order), colour)
 
 
 @pytest.mark.parametrize(
@@ -123,7 +131,7 @@ def test_depth_is_in_millimetres(order: int, byte_order: str) -> None:
     ("encoding", "size", "step", "said"),
     [
         ("16UC1", (2, 2), 4, "a depth image has no colour"),
-        ("bayer_rggb16", (2, 2), 4, "unknown image encoding"),
+        ("bayer_rggb12", (2, 2), 4, "unknown image encoding"),
         ("yuv422", (2, 3), 6, "odd width of a yuv422 image"),
         ("bayer_rggb8", (2, 4), 4, "at least 3 x 3"),
         ("bgr8", (2, 2), 5, "image size and data disagree"),

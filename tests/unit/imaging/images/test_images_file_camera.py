@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from embodied_iqa.base.errors import InputError, UsageError
-from embodied_iqa.imaging.images.codecs import image_files, read_image, write_image
+from embodied_iqa.imaging.images.codecs import read_image, write_image
 from embodied_iqa.imaging.images.file_camera import EndOfFramesError, FileCamera, intrinsics_of_fov
 from embodied_iqa.imaging.images.frame import Camera, View
+from embodied_iqa.imaging.images.image_files import image_files
 
 INTRINSICS = intrinsics_of_fov(8, 6, 1.0)
 

@@ -10,8 +10,9 @@ from pathlib import Path, PurePosixPath
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.data.database.schema import SourceKind
 from embodied_iqa.data.database.sources.candidate import Candidate, fingerprint_of, home_tool, short_id
-from embodied_iqa.imaging.images.codecs import find_images, read_image
+from embodied_iqa.imaging.images.codecs import read_image
 from embodied_iqa.imaging.images.frame import Frame, View, image_frame
+from embodied_iqa.imaging.images.image_files import find_images
 from embodied_iqa.world.scenes.viewpoints import viewpoint_of
 from embodied_iqa.world.simulation.renderer import intrinsics_of
 from embodied_iqa.world.tasks.task import Task, TaskSource

@@ -70,7 +70,9 @@ def _best_vla(results: StaticResults) -> VlaRow | None:
 def _headline(results: StaticResults) -> str:
     vlm, vla = _best_vlm(results), _best_vla(results)
     parts = (
-        [] if vlm is None else [f"{vlm.subject} answers {number(_WHOLE * vlm.plain.value, 1)} % of the items"]
+        []
+        if vlm is None
+        else [f"{vlm.subject} answers {number(_WHOLE * vlm.plain.value, 1)} % of the items correctly"]
     )
     parts += [] if vla is None else [f"{vla.subject} has {number(vla.overall, 1)} of 100 points"]
     return f"{'; '.join(parts)}."

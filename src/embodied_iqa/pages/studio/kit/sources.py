@@ -15,7 +15,7 @@ from embodied_iqa.data.database.database_folder import is_database
 from embodied_iqa.data.frames.video_frames import is_video
 from embodied_iqa.data.lerobot.info import is_lerobot
 from embodied_iqa.data.recording.recording_names import RECORDING_SUFFIXES, is_recording
-from embodied_iqa.imaging.images.codecs import IMAGE_SUFFIXES
+from embodied_iqa.imaging.images.image_files import IMAGE_SUFFIXES
 
 _RECORDING: Final = "trial.mcap"
 _EXPERIMENT: Final = "experiment.json"
