@@ -17,7 +17,7 @@ from embodied_iqa.arm.lease_options import LeaseOptions
 from embodied_iqa.base.config import parameters_of
 from embodied_iqa.base.resources import source_checkout
 from embodied_iqa.cli.main import COMMANDS
-from embodied_iqa.cli.parser import Parser
+from embodied_iqa.cli.parser import FORMER, Parser
 from embodied_iqa.data.database import schema
 from embodied_iqa.data.database.run_rows import COLUMNS
 from embodied_iqa.imaging.distortions import catalogue, miqd_catalogue
@@ -260,6 +260,21 @@ def test_every_column_is_documented() -> None:
     columns = {name for table in tables for name in table.names}
     assert columns - set(spans("docs/reference/database.md")) == set()
     assert set(COLUMNS) - set(spans("docs/reference/experiment.md")) == set()
+
+
+def test_the_change_log_lists_every_deprecated_option() -> None:
+    deprecated = (
+        (ROOT / "CHANGELOG.md")
+        .read_text(encoding="utf-8")
+        .partition("### Deprecated")[2]
+        .partition("\n### ")[0]
+    )
+    words = " ".join(deprecated.split())
+    for place, names in FORMER.items():
+        listed = words.partition(f"`{' '.join(place)}` `--")[2].partition("; ")[0]
+        assert {f"`{old}` (`{present}`)" for old, present in names.items()} <= set(
+            f"`--{listed}".rstrip(".").split(", ")
+        ), place
 
 
 def test_every_source_of_a_database_is_documented() -> None:

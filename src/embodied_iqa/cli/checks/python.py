@@ -26,7 +26,7 @@ _EXTRAS = {
     "models": "VLMs, policies, training",
     "cell": "the arm of the cell",
     "hardware": "RealSense cameras",
-    "ros": "trials through the graph",
+    "ros": "rclpy and common messages for a program of your own; trials and nodes need a checkout",
 }
 """Extras of the wheel, the smallest first, and what they are for."""
 _REQUIREMENT = re.compile(r"([\w.-]+)(?:\[([\w,.-]+)\])?")

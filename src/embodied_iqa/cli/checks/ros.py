@@ -142,7 +142,8 @@ def launching() -> list[Finding]:
         return [Finding("ros2 launch", Status.OK, command)]
     lacking = "not with the wheels" if uses_wheels() else f"the sourced ROS has no {_LAUNCH}"
     detail = f"{lacking}; embodied-iqa trial starts the same graph without it"
-    fix = f"install ROS 2 Jazzy, source its setup.bash, then {install_with('make setup', 'ros')}"
+    where = "" if source_checkout() is not None else " in a checkout"
+    fix = f"install ROS 2 Jazzy, source its setup.bash, then make setup{where}"
     return [Finding("ros2 launch", Status.MISSING, detail, fix)]
 
 

@@ -76,7 +76,7 @@ def _configure_hold(parser: argparse.ArgumentParser) -> None:
     state = "state to repeat, as wide as an action; repeat to join several; with --on-hold repeat"
     add("--state-key", action="append", default=[], metavar="KEY", help=state)
     absolute = "column, from 0, with an absolute value, such as a gripper, and its state; with --on-hold zero"
-    add("--absolute", action="append", default=[], metavar="COLUMN=KEY", help=absolute)
+    add("--absolute", action="append", default=[], metavar="COLUMN=KEY[:INDEX]", help=absolute)
     last = f"greatest age of the answer of --on-hold last [s] (default {HoldOptions().last_s:g})"
     add(
         "--last-s", type=number_of(HoldOptions, "last_s"), metavar="S", help=last

@@ -11,12 +11,13 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from importlib.util import find_spec
 from typing import Final
 from urllib.parse import urlsplit
 
 from embodied_iqa.arm.verdict import GateMode
 from embodied_iqa.base.errors import UsageError
-from embodied_iqa.base.lazy import importing
+from embodied_iqa.base.lazy import INSTALL_DATA, importing
 from embodied_iqa.base.memory import reuse_large_blocks
 from embodied_iqa.models.subjects.serving.listener import ServingOptions
 from embodied_iqa.models.subjects.wire.openvla import OPENVLA_PATH
@@ -61,6 +62,12 @@ def proxy(arguments: argparse.Namespace) -> int:
     setting = _setting(arguments, file)
     if note := unfitted_in_words(setting.rules.kind, setting.unfitted):
         print(f"note: {note}", file=sys.stderr)
+    if setting.options.hold.kind is HoldKind.ZERO and not setting.options.hold.absolute:
+        print(
+            "note: on a hold all columns are 0, also a gripper's, which may open or close it: "
+            "--absolute COLUMN=KEY keeps its state",
+            file=sys.stderr,
+        )
     cameras = {camera.key: _camera_words(camera, file) for camera in setting.options.cameras}
 
     def ready(port: int) -> None:
@@ -154,7 +161,8 @@ def _recorded(arguments: argparse.Namespace, setting: GateSetting) -> Iterator[G
             check = shlex.join(
                 ["gate", "check", str(recorder.path), "--calibration", str(arguments.calibration)]
             )
-            print(f"{found}\nnext: embodied-iqa {check}", file=sys.stderr)
+            needs = f" (needs {INSTALL_DATA})" if find_spec("cv2") is None else ""
+            print(f"{found}\nnext: embodied-iqa {check}{needs}", file=sys.stderr)
         else:
             recorder.path.unlink(missing_ok=True)
             print(f"{recorder.path}: not kept: nothing was judged", file=sys.stderr)
@@ -249,7 +257,8 @@ def _refuse_idle(arguments: argparse.Namespace, hold: HoldOptions) -> None:
 def _absolute(text: str) -> tuple[int, str]:
     column, _, key = text.partition("=")
     if not (column.isascii() and column.isdecimal() and key):
-        raise UsageError("wrong --absolute", expected="COLUMN=KEY, such as 7=gripper", got=text)
+        expected = "COLUMN=KEY, such as 7=gripper, or COLUMN=KEY:INDEX"
+        raise UsageError("wrong --absolute", expected=expected, got=text)
     return int(column), key
 
 

@@ -205,6 +205,16 @@ def test_deltas_are_zero_and_absolute_columns_keep_their_state():
         session.respond({key: value for key, value in bad().items() if "gripper" not in key})
 
 
+def test_an_absolute_column_can_be_one_number_of_a_state():
+    hold = HoldOptions(HoldKind.ZERO, absolute=((7, "state:6"),))
+    session, state = gated(Policy(), hold=hold), np.arange(8.0)
+    session.respond({**observation(), "state": state})
+    held = session.respond({**bad(), "state": state})["actions"]
+    assert np.array_equal(held, np.tile([0.0] * 7 + [6.0], (4, 1)))
+    with pytest.raises(HeldError, match="state has no number 6; expected 0 to 2"):
+        session.respond({**bad(), "state": state[:3]})
+
+
 @pytest.mark.parametrize(
     ("hold", "words"),
     [
@@ -214,6 +224,10 @@ def test_deltas_are_zero_and_absolute_columns_keep_their_state():
         (
             HoldOptions(HoldKind.ZERO, absolute=((8, "observation/gripper_position"),)),
             "no column 8 for .*; expected one of 0 to 7",
+        ),
+        (
+            HoldOptions(HoldKind.ZERO, absolute=((7, "observation/joint_position"),)),
+            r"not the state of a column; expected one number, or such as .*position:\d for the last one",
         ),
     ],
 )

@@ -51,8 +51,8 @@ class HoldOptions:
     Attributes:
         kind: Answer during a hold: an error, the state again, zero, or the last released answer.
         state: Keys of the state, joined in this order, as wide as an action; for `HoldKind.REPEAT`.
-        absolute: Columns of an action that are not a change, such as a gripper, with the keys of their state;
-            for `HoldKind.ZERO`.
+        absolute: Columns of an action that are not a change, such as a gripper, with the keys of their state,
+            ``KEY:INDEX`` where it is one of several numbers; for `HoldKind.ZERO`.
         last_s: Greatest age of the answer of --on-hold last [s].
     """
 
@@ -147,12 +147,24 @@ def _no_change(
         if column >= shape[1]:
             expected = f"one of 0 to {shape[1] - 1}"
             raise InputError(f"the actions have no column {column} for {key}", expected=expected)
-        state = _numbers(values, key)
-        if len(state) != 1:
-            got = f"{len(state)} numbers"
-            raise InputError(f"{key} is not the state of a column", expected="one number", got=got)
-        actions[:, column] = state[0]
+        actions[:, column] = _number(values, key)
     return actions
+
+
+def _number(values: Mapping[str, list[Any]], name: str) -> float:
+    """Return the number at ``KEY`` or ``KEY:INDEX``."""
+    key, colon, index = name.rpartition(":")
+    if name in values or not (colon and index.isdecimal()):
+        state = _numbers(values, name)
+        if len(state) != 1:
+            expected = f"one number, or such as {name}:{len(state) - 1} for the last one"
+            got = f"{len(state)} numbers"
+            raise InputError(f"{name} is not the state of a column", expected=expected, got=got)
+        return float(state[0])
+    state = _numbers(values, key)
+    if int(index) >= len(state):
+        raise InputError(f"{key} has no number {index}", expected=f"0 to {len(state) - 1}")
+    return float(state[int(index)])
 
 
 def _numbers(values: Mapping[str, list[Any]], key: str) -> NDArray[np.float64]:
