@@ -20,7 +20,7 @@ DOCS = ROOT / "docs"
 NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
 _NOTE = (
     "This page is the executed notebook [{name}](../examples/{name}); "
-    "it runs in any Jupyter whose kernel is the Python of `.venv`."
+    "it runs in any Jupyter whose kernel is the Python of `.venv` (`.venv/bin/pip install ipykernel`)."
 )
 
 

@@ -13,6 +13,7 @@ from embodied_iqa.base.lazy import has_module
 from embodied_iqa.base.resources import source_checkout
 from embodied_iqa.cli.checks import hardware, machine, python, ros
 from embodied_iqa.cli.checks.finding import Check, Finding, Status
+from embodied_iqa.cli.output import program
 
 _TRIAL: Final = "trial"
 _GATE: Final = "gate"
@@ -115,7 +116,7 @@ def _verdict(findings: list[tuple[str, Finding]], use: str, *, whole: bool) -> s
         works = "the gate works; " if gate and gate[0].status is Status.OK and use != _GATE else ""
         return f"{works}{USES[use]} cannot run yet: {', '.join(names)}"
     remark = f" ({optional} optional findings)" if optional else ""
-    then = ": embodied-iqa trial" if use == _TRIAL else ""
+    then = f": {program()} trial" if use == _TRIAL else ""
     if use == _GATE:
         then = "; for another use: doctor --for trial"
     return f"everything that {USES[use]} needs works{remark}{then}"

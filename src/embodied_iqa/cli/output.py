@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import sys
 from collections.abc import Collection, Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from embodied_iqa.base.lazy import importing
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from embodied_iqa.pages.reports.kit.table import Table as ReportTable
 
 _FILE_WIDTH: Final = 200
+_PROGRAM: Final = "embodied-iqa"
 
 
 def console() -> Console:
@@ -107,9 +110,18 @@ def print_progress(what: str) -> None:
 
 def own_command() -> str:
     """Return the command that runs, as it can be typed again."""
-    return f"embodied-iqa {shlex.join(sys.argv[1:])}"
+    return f"{_PROGRAM} {shlex.join(sys.argv[1:])}"
+
+
+def program() -> str:
+    """Return what a terminal calls this program: its path where it is not the one on the PATH."""
+    own = Path(sys.argv[0])
+    if own.name != _PROGRAM or not own.is_file():
+        return _PROGRAM
+    found = shutil.which(_PROGRAM)
+    return _PROGRAM if found and Path(found).samefile(own) else shlex.quote(os.path.relpath(own))
 
 
 def next_command(*words: object) -> None:
     """Print the command that is useful after this one, on stderr; the user replaces words in capitals."""
-    print(f"next: embodied-iqa {shlex.join(map(str, words))}", file=sys.stderr)
+    print(f"next: {program()} {shlex.join(map(str, words))}", file=sys.stderr)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
+from embodied_iqa.cli.output import program
 from embodied_iqa.runs.trial.attendance import ANSWERS, Answer, Person, Question, question_text
 from embodied_iqa.runs.trial.protocol import Stage
 
@@ -112,6 +113,6 @@ def _ask_elsewhere(namespace: str, question: Question, _is_open: Callable[[], bo
     first, *others = ANSWERS[question.stage]
     domain = os.environ.get("ROS_DOMAIN_ID", "0")
     place = f" --namespace {namespace.removeprefix('/')}" if namespace else ""
-    command = f"ROS_DOMAIN_ID={domain} embodied-iqa attend {first}{place}"
+    command = f"ROS_DOMAIN_ID={domain} {program()} attend {first}{place}"
     text = f"{question_text(question)}\nno terminal; answer: {command}  (or {', '.join(others)})"
     print(text, file=sys.stderr, flush=True)

@@ -20,7 +20,7 @@ from embodied_iqa.cli.cell_options import add_cell_options, cell_overrides
 from embodied_iqa.cli.distortion_options import add_distortion_options, schedules_of
 from embodied_iqa.cli.gate_options import add_calibration, add_judge, gate_overrides
 from embodied_iqa.cli.node_options import add_consent, add_node_options, with_consent, with_settings
-from embodied_iqa.cli.output import next_command, print_json, print_note, print_progress
+from embodied_iqa.cli.output import next_command, print_json, print_note, print_progress, program
 from embodied_iqa.cli.person import END_KEY, end_key, person_at_terminal
 from embodied_iqa.cli.plan_options import seed_number
 from embodied_iqa.cli.results import print_scores
@@ -164,7 +164,7 @@ def _leave(run_folder: Path, recordings: list[Path], seen: set[Stage], error: Ba
         with suppress(OSError):  # it holds the recording of a task, or is not there
             folder.rmdir()
     if any(recording.is_file() for recording in recordings):
-        how = f"embodied-iqa report {os.path.relpath(run_folder)}"
+        how = f"{program()} report {os.path.relpath(run_folder)}"
         if isinstance(error, Exception):
             from embodied_iqa.pages.reports.trial.trial_report import report_of_folder
 

@@ -14,7 +14,7 @@ import pytest
 from embodied_iqa.arm.verdict import GateMode
 from embodied_iqa.cli.experiment.table import print_table
 from embodied_iqa.cli.main import main, parse
-from embodied_iqa.cli.output import console, table_of
+from embodied_iqa.cli.output import console, next_command, table_of
 from embodied_iqa.cli.results import results_table
 from embodied_iqa.imaging.distortions import DistortionSpec
 from embodied_iqa.imaging.images.codecs import write_image
@@ -187,3 +187,18 @@ def _listed(capsys: pytest.CaptureFixture[str]) -> list[dict[str, str]]:
     assert main(["distort", "list", "--json"]) == 0
     found: list[dict[str, str]] = json.loads(capsys.readouterr().out)
     return found
+
+
+def test_a_program_that_is_not_on_the_path_is_called_by_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = tmp_path / ".venv" / "bin" / "embodied-iqa"
+    own.parent.mkdir(parents=True)
+    own.write_text("#!/bin/sh\n", encoding="utf-8")
+    own.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", [str(own), "distort", "list"])
+    for path, called in ((str(tmp_path), ".venv/bin/embodied-iqa"), (str(own.parent), "embodied-iqa")):
+        monkeypatch.setenv("PATH", path)
+        next_command("report", "runs/a b")
+        assert capsys.readouterr().err == f"next: {called} report 'runs/a b'\n"

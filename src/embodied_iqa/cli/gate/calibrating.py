@@ -17,7 +17,7 @@ from embodied_iqa.base.lazy import has_module
 from embodied_iqa.base.progress import track
 from embodied_iqa.cli.gate.clean_report import CleanGroup, CleanReport, Named, remove_worst, reports
 from embodied_iqa.cli.gate.live_source import live_folder
-from embodied_iqa.cli.output import next_command, print_json, print_left_out, print_note
+from embodied_iqa.cli.output import next_command, print_json, print_left_out, print_note, program
 from embodied_iqa.cli.plan_options import read_plan
 from embodied_iqa.data.database.clean_frames import open_clean
 from embodied_iqa.data.frames.cameras import parse_topics
@@ -265,7 +265,7 @@ def _say_next(
         next_command(*words)
         return
     gate_made = f"embodied_iqa.Gate({str(arguments.calibration)!r})"
-    print(f"next: {gate_made} in Python; before a policy server: embodied-iqa gate proxy", file=sys.stderr)
+    print(f"next: {gate_made} in Python; before a policy server: {program()} gate proxy", file=sys.stderr)
 
 
 def _next(

@@ -19,6 +19,7 @@ from embodied_iqa.arm.verdict import GateMode
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.lazy import INSTALL_DATA, importing
 from embodied_iqa.base.memory import reuse_large_blocks
+from embodied_iqa.cli.output import program
 from embodied_iqa.models.subjects.serving.listener import ServingOptions
 from embodied_iqa.models.subjects.wire.openvla import OPENVLA_PATH
 from embodied_iqa.models.subjects.wire.policy_client import WireLimits
@@ -162,7 +163,7 @@ def _recorded(arguments: argparse.Namespace, setting: GateSetting) -> Iterator[G
                 ["gate", "check", str(recorder.path), "--calibration", str(arguments.calibration)]
             )
             needs = f" (needs {INSTALL_DATA})" if find_spec("cv2") is None else ""
-            print(f"{found}\nnext: embodied-iqa {check}{needs}", file=sys.stderr)
+            print(f"{found}\nnext: {program()} {check}{needs}", file=sys.stderr)
         else:
             recorder.path.unlink(missing_ok=True)
             print(f"{recorder.path}: not kept: nothing was judged", file=sys.stderr)

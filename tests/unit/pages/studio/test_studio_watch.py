@@ -84,7 +84,19 @@ def test_the_pages_of_a_run(run: Path) -> None:
     assert f"<bdi>{run / 'trial.mcap'}</bdi>" in page, "for Foxglove or Rerun"
     layout = client.get("/foxglove-layout.json")
     assert "attachment" in layout.headers["content-disposition"]
-    assert layout.content == shared_file("config/foxglove/trial.json").read_bytes()
+    shipped = shared_file("config/foxglove/trial.json").read_text(encoding="utf-8")
+    assert layout.text == shipped
+    linked = re.search(r'href="(/foxglove-layout.json[^"]*)"', page)[1]  # type: ignore[index]
+    assert client.get(linked).text == shipped, "the views of the cell"
+    front = client.get("/foxglove-layout.json?views=front,hand").text
+    assert (
+        json.loads(front)["configById"]["Image!raw_front"]["imageMode"]["imageTopic"]
+        == "/camera/front/image_raw"
+    )
+    assert client.get("/foxglove-layout.json?views=front,hand,far").text == front
+    assert front.replace("front", "top").replace("hand", "wrist") == shipped
+    assert client.get('/foxglove-layout.json?views="x,../y').text == shipped
+    assert client.get("/foxglove-layout.json?views=front,top").text.replace("front", "wrist") == shipped
     for place in ("/run/run/0/2", "/run/run/1/0", "/run/run/0/1/top/clean/4", "/run/run/0/1/left/clean/0"):
         assert client.get(place).status_code == 404
     for beside in ("x", "run/0", "run/0/x", "nobody/0/0"):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from http import HTTPStatus
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from embodied_iqa.base.errors import UsageError
@@ -22,6 +23,9 @@ _CACHED = {"Cache-Control": "private, max-age=3600"}
 _SIDES = ("clean", "distorted")
 _BESIDE = "beside"
 _PARTS = 3
+_SHIPPED_VIEWS = (View.TOP, View.WRIST)
+"""The cameras that the layout names."""
+_SHIPPED_VIEW = re.compile(rf"(?<![A-Za-z])(?:{'|'.join(_SHIPPED_VIEWS)})(?![A-Za-z])")
 
 
 def routes(studio: Studio) -> list[Route]:
@@ -74,8 +78,15 @@ def routes(studio: Studio) -> list[Route]:
     ]
 
 
-def _layout(_: Request) -> Response:
-    return FileResponse(shared_file("config/foxglove/trial.json"), filename="embodied-iqa-foxglove.json")
+def _layout(request: Request) -> Response:
+    """Return the layout for Foxglove with a run's first two cameras instead of those of the cell."""
+    views = [view for view in request.query_params.get("views", "").split(",") if is_view(view)]
+    free = [one for one in _SHIPPED_VIEWS if one not in views]
+    names = dict(zip(free, [one for one in views if one not in _SHIPPED_VIEWS], strict=False))
+    layout = shared_file("config/foxglove/trial.json").read_text(encoding="utf-8")
+    own = _SHIPPED_VIEW.sub(lambda found: names.get(View(found[0]), found[0]), layout)
+    named = {"Content-Disposition": 'attachment; filename="embodied-iqa-foxglove.json"'}
+    return Response(own, media_type="application/json", headers=named)
 
 
 def _parsed(studio: Studio, text: str) -> tuple[Source, int, int]:
