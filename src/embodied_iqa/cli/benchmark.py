@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from embodied_iqa.base.progress import ProgressBars
-from embodied_iqa.cli.output import console, table_of
+from embodied_iqa.cli.output import console, print_note, table_of
 from embodied_iqa.cli.plan_options import add_engine_options, add_plan_options, engine_of, read_plan, words_of
 from embodied_iqa.pages.reports.kit.formatting import number
 from embodied_iqa.quality.metrics.benchmark.benchmark_plan import TRAIN, BenchmarkPlan, Target
@@ -59,12 +59,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run what is missing; return the exit code."""
+    from embodied_iqa.data.database.edits import state_of
     from embodied_iqa.data.database.store import open_database
     from embodied_iqa.pages.reports.benchmark.lines import splits_in_words
     from embodied_iqa.pages.reports.stored import write_report
     from embodied_iqa.quality.metrics.benchmark.runner import run_benchmark
 
     store, engine = open_database(arguments.database), engine_of(arguments)
+    print_note(state_of(store))
     plan = _plan(arguments, store)
     with ExitStack() as stack:
         show = _Shown(stack)

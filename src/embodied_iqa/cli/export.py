@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 from embodied_iqa.base.errors import UsageError
-from embodied_iqa.cli.output import next_command, print_json
+from embodied_iqa.cli.output import next_command, print_json, print_note
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -27,13 +27,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Export; return the exit code."""
+    from embodied_iqa.data.database.edits import state_of
     from embodied_iqa.data.database.store import open_database
     from embodied_iqa.data.export import exporting
 
     if arguments.licence is not None and not re.fullmatch(r"[A-Za-z0-9.+-]+", arguments.licence):
         raise UsageError("wrong --licence", expected="such as cc-by-4.0", got=arguments.licence)
+    store = open_database(arguments.database)
+    print_note(state_of(store))
     exporting.export_database(
-        open_database(arguments.database),
+        store,
         arguments.out,
         exporting.ExportFormat(arguments.format),
         licence=arguments.licence,

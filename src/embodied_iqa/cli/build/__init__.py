@@ -31,7 +31,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--out", type=Path, required=True, metavar="DB", help="new folder, or a database to continue")
     add("--references", type=at_least(1), metavar="N", help="how many; may grow later (default 12, or all)")
-    add("--panel", default=EMBEDDED, metavar="NAMES", help=f"subjects by commas, or {EMBEDDED} (default)")
+    panel = f"subjects by commas, or {EMBEDDED} (default: those of the database, of a new one {EMBEDDED})"
+    add("--panel", metavar="NAMES", help=panel)
     add_plan_options(parser, BuildPlan, "seed", "store", seed="N")
     source = parser.add_mutually_exclusive_group()
     source.add_argument(

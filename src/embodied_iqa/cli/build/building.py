@@ -31,6 +31,7 @@ from embodied_iqa.cli.stored_options import (
 from embodied_iqa.data.database.building.build_options import BuildOptions, BuildPlan
 from embodied_iqa.data.database.building.builder import build
 from embodied_iqa.data.database.building.own_views import UnscoredViews
+from embodied_iqa.data.database.database_folder import is_database
 from embodied_iqa.data.database.sources.candidate import ReferenceSource
 from embodied_iqa.data.database.sources.framed import FramesSource
 from embodied_iqa.data.database.sources.libero import LiberoSource
@@ -114,6 +115,12 @@ def panel_of(text: str) -> tuple[SubjectReference, ...]:
     if not found:
         raise UsageError("an empty panel", expected=f"subjects by commas, or {EMBEDDED}", got=text)
     return tuple(found)
+
+
+def _own_panel(database: Path) -> str:
+    """Return the subjects of a database that is there and has some, else those that need no server."""
+    own = DatabaseStore(database).record().subjects if is_database(database) else ()
+    return ",".join(subject.name for subject in own) or EMBEDDED
 
 
 def _plan(arguments: argparse.Namespace) -> BuildPlan:
@@ -223,6 +230,7 @@ def _stored(arguments: argparse.Namespace) -> ReferenceSource:
 def _options(arguments: argparse.Namespace) -> BuildOptions:
     graph = resolve(tuple(arguments.config), overrides_of(arguments.set), only_reads=True)
     options = {"vlm": graph.vlm_node.options, "vla": graph.vla_node.options}
-    subjects, engine = panel_of(arguments.panel), engine_of(arguments)
+    panel = arguments.panel if arguments.panel is not None else _own_panel(arguments.out)
+    subjects, engine = panel_of(panel), engine_of(arguments)
     command = own_command()
     return read_plan(BuildOptions, arguments, subjects=subjects, engine=engine, command=command, **options)

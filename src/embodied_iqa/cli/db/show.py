@@ -49,9 +49,11 @@ def _print(sample: Sequence[SampledPair]) -> None:
         table = table_of(*headings, title=f"{_title(item)}\n{item.task.text}", right=("score",))
         for name, answers in item.answers.items():
             score = item.scores.get(name)
-            shown = "-" if score is None else f"{score:.3f}"
+            shown = "-" if score is None else f"{score:.3f}" if item.views[name] else f"{score:.3f}*"
             table.add_row(name, *map(answer_text, answers), shown)
         console().print(table)
+    if not all(item.views[name] for item in sample for name in item.answers):
+        print("* not made for this view: does not count")
 
 
 def _title(item: SampledPair) -> str:

@@ -75,6 +75,16 @@ def waiting_edits(store: DatabaseStore, journal: Journal) -> int:
     return sum(_changes_tables(view, edit) for edit in view.edits[0 if applied is None else applied.edits :])
 
 
+def state_of(store: DatabaseStore) -> str:
+    """Return what a database lacks before its tables are final, with the command; empty for nothing."""
+    if (command := store.record().unfinished) is not None:
+        return f"the build of {store.path} has not ended: {command}"
+    if waiting := waiting_edits(store, Journal(store.path)):
+        edits = f"{waiting} edits of people are" if waiting > 1 else "1 edit of a person is"
+        return f"{edits} not in the tables of {store.path}: embodied-iqa annotate --out {store.path}"
+    return ""
+
+
 def apply_edits(store: DatabaseStore) -> int:
     """Derive the tables from what was built and the journal, unless they are up to date.
 

@@ -28,6 +28,7 @@ class SampledPair:
         task: The easiest task of the reference.
         answers: Subject to its answers on the reference and on the distorted image.
         scores: Subject to its score; None where it has none.
+        views: Subject to whether it is made for the view of the reference; other scores count nowhere.
     """
 
     pair: Pair
@@ -35,6 +36,7 @@ class SampledPair:
     task: ReferenceTask
     answers: Mapping[str, tuple[Annotation, Annotation]]
     scores: Mapping[str, float | None]
+    views: Mapping[str, bool]
 
     def tree(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -48,6 +50,7 @@ class SampledPair:
                     "reference": answer_text(first),
                     "distorted": answer_text(second),
                     "score": self.scores.get(name),
+                    "own_view": self.views[name],
                 }
                 for name, (first, second) in self.answers.items()
             },
@@ -85,6 +88,7 @@ def draw_pairs(store: DatabaseStore, count: int, seed: int) -> list[SampledPair]
     tasks = _easiest(rows_of(ReferenceTask, _of(store.tasks(), "reference_id", owners)))
     answers = {name: dict(_answers(store, name, tasks)) for name in store.subjects()}
     scores = _scores(store, pairs, tasks)
+    subjects = store.record().subjects
     return [
         SampledPair(
             pair,
@@ -96,6 +100,7 @@ def draw_pairs(store: DatabaseStore, count: int, seed: int) -> list[SampledPair]
                 if pair.reference_id in own and pair.pair_id in own
             },
             scores.get(pair.pair_id, {}),
+            {one.name: one.info.is_made_for(references[pair.reference_id].view) for one in subjects},
         )
         for pair in pairs
     ]

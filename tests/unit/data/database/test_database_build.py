@@ -21,6 +21,7 @@ from embodied_iqa.base.jobs.engine import EngineKind, EngineOptions
 from embodied_iqa.base.jobs.folder import JobFolder
 from embodied_iqa.base.records import structure, unstructure
 from embodied_iqa.base.tables import write_table
+from embodied_iqa.cli import annotate as annotate_command
 from embodied_iqa.cli import build as build_command
 from embodied_iqa.cli.build import building as building_command
 from embodied_iqa.cli.main import main
@@ -500,6 +501,22 @@ def test_levels_of_a_build_are_written_as_everywhere(
     assert (plan.levels, plan.tree()["levels"]) == (levels, kept)
     note = "embodied-iqa: --levels one is called --levels random; 0.2 no longer knows it\n"
     assert capsys.readouterr().err == (note if "one" in words else "")
+
+
+def test_without_a_panel_the_subjects_of_the_database_are_asked(tmp_path: Path, whole: DatabaseStore) -> None:
+    parser = argparse.ArgumentParser()
+    annotate_command.configure(parser)
+
+    def asked(out: Path, *words: str) -> list[str]:
+        arguments = parser.parse_args(["--out", str(out), *words])
+        return [one.text for one in building_command._options(arguments).subjects]
+
+    own = [subject.name for subject in whole.record().subjects]
+    assert asked(whole.path) == own
+    embedded = asked(tmp_path / "new")
+    assert len(embedded) > len(own) > 0
+    assert asked(whole.path, "--panel", "embedded") == embedded
+    assert asked(tmp_path / "new", "--panel", "embedded") == embedded
 
 
 SIMULATED = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,6 +26,7 @@ from embodied_iqa.data.database.joined_runs import joined_execution
 from embodied_iqa.data.database.run_rows import COLUMNS
 from embodied_iqa.data.database.store import DatabaseStore, open_database
 from embodied_iqa.imaging.images.frame import Frame, Intrinsics, View
+from embodied_iqa.world.protocols import SubjectInfo
 
 
 @pytest.fixture(scope="module")
@@ -170,8 +172,23 @@ def test_show_draws_reference_and_distorted_image(
     assert len(shown) == 2
     assert all(item["subjects"][VLM]["reference"] for item in shown)
     assert cv2.imread(str(out)).shape == (2 * (26 + 360), 960, 3)
+    assert all(item["subjects"][VLM]["own_view"] for item in shown)
     assert main(["db", "show", str(halves[0].path)]) == 0
-    assert VLM in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert VLM in said
+    assert "does not count" not in said
+
+
+def test_show_marks_scores_of_views_that_count_nowhere(
+    halves: tuple[DatabaseStore, DatabaseStore],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(SubjectInfo, "is_made_for", lambda _info, _view: False)
+    assert main(["db", "show", str(halves[0].path), "--pairs", "1"]) == 0
+    said = capsys.readouterr().out
+    assert re.search(r"\d\.\d{3}\*", said)
+    assert said.rstrip().endswith("* not made for this view: does not count")
 
 
 def test_check_reports_by_its_exit_code(

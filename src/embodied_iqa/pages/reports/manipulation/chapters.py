@@ -127,7 +127,7 @@ def failures_chapter(study: PlannerStudy) -> Chapter | None:
     labels = plural(by_hand, "label")
     note = f"Rules on transcript and truth; {labels} by hand. The first error of an episode counts."
     tables = [Table("errors", "Errors of failed episodes", columns, tuple(rows), note), *_confusion(study)]
-    lead = "The classes are those of EmbodiedBench; *form* and *gate* are our own."
+    lead = 'The classes are those of EmbodiedBench; "form" and "gate" are our own.'
     paper = (
         "GPT-4o, by hand, in percent: planning 44 (inaccurate action 42), perception 33 (wrong recognition "
         "22), reasoning 23 (reflection 13, spatial reasoning 10)."

@@ -13,6 +13,7 @@ from embodied_iqa.pages.reports.static.grey import text_alone_chapters
 from embodied_iqa.pages.reports.static.leaderboards import findings_chapter, vla_chapter, vlm_chapter
 from embodied_iqa.pages.reports.static.stored_results import StaticResults, read_static_results
 from embodied_iqa.suites.static_benchmark.vla.baselines import BASELINES
+from embodied_iqa.suites.static_benchmark.vla.timing import Timing
 from embodied_iqa.suites.static_benchmark.vla.vla_results import VlaRow
 from embodied_iqa.suites.static_benchmark.vlm_scores import SubjectScore, without_dummies
 
@@ -62,8 +63,14 @@ def _best_vlm(results: StaticResults) -> SubjectScore | None:
 
 
 def _best_vla(results: StaticResults) -> VlaRow | None:
+    """Return the best of the policies by one timing: that of their main scores, else that of the arm."""
     rows = [] if results.vla is None else list(results.vla.main_rows())
     rows = [row for row in rows if row.subject not in BASELINES] or rows
+    if results.vla is not None and len({row.timing for row in rows}) > 1:
+        subjects = {row.subject for row in rows}
+        by_arm = [row for row in results.vla.rows if row.timing is Timing.ARM and not row.distortion]
+        by_arm = [row for row in by_arm if row.subject in subjects]
+        rows = sorted(by_arm, key=lambda row: (-row.overall, row.subject)) or rows
     return next(iter(rows), None)
 
 
@@ -74,7 +81,8 @@ def _headline(results: StaticResults) -> str:
         if vlm is None
         else [f"{vlm.subject} answers {number(_WHOLE * vlm.plain.value, 1)} % of the items correctly"]
     )
-    parts += [] if vla is None else [f"{vla.subject} has {number(vla.overall, 1)} of 100 points"]
+    if vla is not None:
+        parts.append(f"{vla.subject} has {number(vla.overall, 1)} of 100 points (timing {vla.timing})")
     return f"{'; '.join(parts)}."
 
 
