@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Final
 
 from embodied_iqa.cli.build.summary import next_report
-from embodied_iqa.cli.output import console, print_json, table_of
+from embodied_iqa.cli.output import console, next_command, print_json, print_note, table_of
 from embodied_iqa.data.database import joined_runs
 from embodied_iqa.data.database.building.merge import merge_databases
 from embodied_iqa.data.database.check import check_database
@@ -49,6 +49,11 @@ def merge(arguments: argparse.Namespace) -> int:
         print_json({"database": str(arguments.out), "counts": counts})
         return 0
     print(f"{arguments.out}: {_counted(counts)}")
+    first, second = ({subject.name for subject in store.record().subjects} for store in stores)
+    if one := sorted(first ^ second):
+        print_note(f"in one of them only: {', '.join(one)}; the other part has none of their answers")
+        next_command("annotate", "--out", arguments.out)
+        return 0
     next_report(open_database(arguments.out))
     return 0
 

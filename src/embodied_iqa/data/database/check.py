@@ -16,6 +16,7 @@ from embodied_iqa.data.database.completeness import KEY, answer_keys, answers_of
 from embodied_iqa.data.database.database_images import camera_fault, image_hash
 from embodied_iqa.data.database.edits_check import check_edits
 from embodied_iqa.data.database.joined_runs import duplicate_runs, joined_execution
+from embodied_iqa.data.database.record import MERGED
 from embodied_iqa.data.database.schema import Camera
 from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.data.database.unanswered import unanswered
@@ -71,7 +72,9 @@ def check_database(store: DatabaseStore, *, images: bool = True) -> CheckReport:
     unfinished = checker.unfinished[:_MOST_REPORTED]
     if len(checker.unfinished) > _MOST_REPORTED:
         unfinished.append(f"and {len(checker.unfinished) - _MOST_REPORTED} more")
-    command = store.record().unfinished if unfinished else None
+    record = store.record()
+    goes_on = f"embodied-iqa annotate --out {store.path}" if record.plan.get("source") == MERGED else None
+    command = (record.unfinished or goes_on) if unfinished else None
     return CheckReport(tuple(errors), tuple(checker.remarks), checker.counts, tuple(unfinished), command)
 
 

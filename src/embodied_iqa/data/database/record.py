@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from embodied_iqa import __version__
 from embodied_iqa.base.errors import InputError
@@ -62,6 +62,10 @@ class RecordedSubject:
         frequencies = constants.frequencies
         documents = None if frequencies is None else frequencies.n_documents
         return replace(self, d_max_m=constants.d_max_m, documents=documents)
+
+
+MERGED: Final = "merged"
+"""Source of a database of two others, in its plan."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -51,6 +52,22 @@ def test_merged_halves_are_whole(tmp_path: Path, halves: tuple[DatabaseStore, Da
         assert read(both).to_pylist() == read(DatabaseStore(tmp_path / "direct")).to_pylist()
     with pytest.raises(InputError, match="exists"):
         merge_databases(*halves, tmp_path / "both")
+
+
+def test_a_merge_of_other_subjects_says_how_to_complete_it(
+    tmp_path: Path, halves: tuple[DatabaseStore, DatabaseStore], capsys: pytest.CaptureFixture[str]
+) -> None:
+    other, out = tmp_path / "other", tmp_path / "out"
+    build_photos(other, make_photos(tmp_path / "photos", range(5, 6)), references=1, subjects=(VLA,))
+    assert main(["db", "merge", str(halves[0].path), str(other), "--out", str(out)]) == 0
+    said = capsys.readouterr().err
+    assert f"note: in one of them only: {VLA}, {VLM}; " in said
+    command = f"embodied-iqa annotate --out {out}"
+    assert f"next: {command}" in said
+    assert main(["db", "check", str(out)]) == 1
+    assert f"this goes on with it: {command}" in capsys.readouterr().out
+    assert main(shlex.split(command)[1:]) == 0
+    assert main(["db", "check", str(out)]) == 0
 
 
 def test_merging_takes_the_home_that_either_side_knows(

@@ -22,7 +22,7 @@ from embodied_iqa.data.database.building.step_annotate import Block, blocks_of
 from embodied_iqa.data.database.building.step_score import score_database
 from embodied_iqa.data.database.edits import waiting_edits
 from embodied_iqa.data.database.joined_runs import merged_execution, write_execution
-from embodied_iqa.data.database.record import DatabaseRecord, RecordedSubject
+from embodied_iqa.data.database.record import MERGED, DatabaseRecord, RecordedSubject
 from embodied_iqa.data.database.schema import ANNOTATIONS, PAIRS, REFERENCES, TASKS, Annotation
 from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.data.database.verdicts import merge_verdicts
@@ -56,7 +56,7 @@ def merge_databases(
     with JobFolder(out, "merge of databases", resumes=False).locked():
         store = DatabaseStore(out)
         _copy_tables(stores, store)
-        plan = {"source": "merged", "parts": [item.record().plan for item in stores]}
+        plan = {"source": MERGED, "parts": [item.record().plan for item in stores]}
         store.write_record(DatabaseRecord(plan, subjects))
         blocks = blocks_of(store)
         for subject in subjects:
