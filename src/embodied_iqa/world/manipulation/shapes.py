@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 from embodied_iqa.world.tasks.vocabulary import Kind, Size
@@ -80,6 +81,7 @@ SCALE_OF_SIZE: Final[dict[Size | None, float]] = {Size.SMALL: 0.80, None: 1.0, S
 """Scale of a small, an ordinary and a large object: a large one still fits in a bowl."""
 
 
+@cache
 def shape_of(kind: Kind, size: Size | None = None) -> ObjectShape:
     """Return the shape of an object; only cubes, cylinders and balls come in several sizes."""
     shape, scale = SHAPES[kind], SCALE_OF_SIZE[size]

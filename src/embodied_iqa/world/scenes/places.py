@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import hypot
 from typing import Final
 
 import numpy as np
@@ -60,7 +61,15 @@ def has_room(
     thing: Thing, place: tuple[float, float], standing: Iterable[tuple[Thing, tuple[float, float]]]
 ) -> bool:
     """Return whether a thing at a place (base frame, m) keeps its distance from others that stand there."""
-    return all(_apart(thing, place, other, at) for other, at in standing)
+    own = _room(thing, place)
+    for other, at in standing:
+        if hypot(place[0] - at[0], place[1] - at[1]) < MIN_DISTANCE_M:
+            return False
+        for other_x, other_y, other_radius in _room(other, at):
+            for x, y, radius in own:
+                if hypot(x - other_x, y - other_y) < radius + other_radius + GAP_M:
+                    return False
+    return True
 
 
 def _range_x(index: int, kind: Kind, instruction: Instruction | None) -> tuple[float, float]:
@@ -81,16 +90,6 @@ def _place(
         if has_room(thing, (x, y), zip(*standing, strict=False)):
             return x, y
     return None
-
-
-def _apart(thing: Thing, place: tuple[float, float], other: Thing, at: tuple[float, float]) -> bool:
-    if np.hypot(place[0] - at[0], place[1] - at[1]) < MIN_DISTANCE_M:
-        return False
-    return all(
-        np.hypot(x - other_x, y - other_y) >= radius + other_radius + GAP_M
-        for x, y, radius in _room(thing, place)
-        for other_x, other_y, other_radius in _room(other, at)
-    )
 
 
 def _room(thing: Thing, place: tuple[float, float]) -> list[_Circle]:
