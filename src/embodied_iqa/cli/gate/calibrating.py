@@ -34,7 +34,7 @@ from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
 from embodied_iqa.quality.gate.image_statistics import measure
 from embodied_iqa.quality.gate.judge import GateOptions
 from embodied_iqa.quality.gate.judgement import JudgeKind, parse_judge
-from embodied_iqa.quality.gate.judges import make_judge, unfitted, unfitted_in_words
+from embodied_iqa.quality.gate.judges import advice_in_words, make_judge, unfitted, unfitted_in_words
 from embodied_iqa.quality.gate.live_collecting import without_password
 from embodied_iqa.quality.gate.stored_frames import CameraFrames
 from embodied_iqa.quality.gate.tolerance import Tolerance, disturbed
@@ -232,6 +232,7 @@ def check(arguments: argparse.Namespace) -> int:
     views = tuple(dict.fromkeys(result.view for result in results))
     by_statistics = unfitted(choice, file, views)
     print_note(unfitted_in_words(choice, by_statistics))
+    print_note(advice_in_words(choice, file, views))
     words = [verdict.name.lower() for verdict in Verdict]
     counts = {word: sum(result.verdict == word for result in results) for word in words}
     if arguments.json:

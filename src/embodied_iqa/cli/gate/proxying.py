@@ -19,7 +19,7 @@ from embodied_iqa.arm.verdict import GateMode
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.lazy import INSTALL_DATA, importing
 from embodied_iqa.base.memory import reuse_large_blocks
-from embodied_iqa.cli.output import program
+from embodied_iqa.cli.output import print_note, program
 from embodied_iqa.models.subjects.serving.listener import ServingOptions
 from embodied_iqa.models.subjects.wire.openvla import OPENVLA_PATH
 from embodied_iqa.models.subjects.wire.policy_client import WireLimits
@@ -28,7 +28,7 @@ from embodied_iqa.models.subjects.wire.tokens import token_from
 from embodied_iqa.quality.gate.calibration_file import GateFile, load_gate_file
 from embodied_iqa.quality.gate.image_filters import compile_for
 from embodied_iqa.quality.gate.judgement import parse_judge
-from embodied_iqa.quality.gate.judges import make_judge, unfitted, unfitted_in_words
+from embodied_iqa.quality.gate.judges import advice_in_words, make_judge, unfitted, unfitted_in_words
 from embodied_iqa.quality.gate.proxy.changes import ChangeLog
 from embodied_iqa.quality.gate.proxy.gated_policy import (
     Answered,
@@ -61,14 +61,7 @@ def proxy(arguments: argparse.Namespace) -> int:
     place = _place(arguments)
     file = load_gate_file(arguments.calibration)
     setting = _setting(arguments, file)
-    if note := unfitted_in_words(setting.rules.kind, setting.unfitted):
-        print(f"note: {note}", file=sys.stderr)
-    if setting.options.hold.kind is HoldKind.ZERO and not setting.options.hold.absolute:
-        print(
-            "note: on a hold all columns are 0, also a gripper's, which may open or close it: "
-            "--absolute COLUMN=KEY keeps its state",
-            file=sys.stderr,
-        )
+    _print_notes(setting, file)
     cameras = {camera.key: _camera_words(camera, file) for camera in setting.options.cameras}
 
     def ready(port: int) -> None:
@@ -92,6 +85,18 @@ def proxy(arguments: argparse.Namespace) -> int:
             else:
                 OpenVlaProxy(reported, place, serving).run(ready)
     return 0
+
+
+def _print_notes(setting: GateSetting, file: GateFile) -> None:
+    """Print what is worth knowing before the gate is trusted."""
+    kind, hold = setting.rules.kind, setting.options.hold
+    print_note(unfitted_in_words(kind, setting.unfitted))
+    print_note(advice_in_words(kind, file, {camera.view for camera in setting.options.cameras}))
+    if hold.kind is HoldKind.ZERO and not hold.absolute:
+        print_note(
+            "on a hold all columns are 0, also a gripper's, which may open or close it: "
+            "--absolute COLUMN=KEY keeps its state"
+        )
 
 
 class _Terminal:

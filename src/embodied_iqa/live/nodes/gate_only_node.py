@@ -32,7 +32,7 @@ from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
 from embodied_iqa.quality.gate.image_filters import compile_for
 from embodied_iqa.quality.gate.judge import ImageQuality
 from embodied_iqa.quality.gate.judgement import ImageJudge
-from embodied_iqa.quality.gate.judges import make_judge, unfitted, unfitted_in_words
+from embodied_iqa.quality.gate.judges import advice_in_words, make_judge, unfitted, unfitted_in_words
 from embodied_iqa.quality.gate.overlay import overlaid
 from embodied_iqa.runs.graph.gate_only_parameters import GateOnlyParameters, passed_topics
 from embodied_iqa.runs.graph.topic_parameters import Transport
@@ -112,8 +112,13 @@ class GateOnlyNode(ManagedNode[GateOnlyParameters]):
         if not self._file.cameras:
             self.get_logger().warning(_UNCALIBRATED)
         kind = self._options.kind
-        if words := unfitted_in_words(kind, unfitted(kind, self._file, self._topics)):
-            self.get_logger().warning(words)
+        by_statistics = unfitted(kind, self._file, self._topics)
+        for words in (
+            unfitted_in_words(kind, by_statistics),
+            advice_in_words(kind, self._file, self._topics),
+        ):
+            if words:
+                self.get_logger().warning(words)
 
     def unload(self) -> None:
         """Judge nothing until the next `configure`."""

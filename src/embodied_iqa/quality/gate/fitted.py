@@ -113,7 +113,7 @@ class FittedGate:
         check: Results on held-out scenes.
         unseen: Results on the same scenes for distortions that were left out of the fit, type by type; empty
             where they are not known, as in a file of an earlier version. Not part of the promise.
-        advice: What would help a threshold that holds many clean frames; else empty.
+        advice: What would help a threshold that holds nothing, or many clean frames; else empty.
         provenance: Where the scenes come from, and by which versions and command it was fitted.
     """
 

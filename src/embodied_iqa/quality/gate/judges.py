@@ -61,6 +61,12 @@ def unfitted_in_words(choice: JudgeChoice, cameras: Collection[str]) -> str:
     return f"no fit of the judge {choice} for {', '.join(cameras)}: judged by statistics" if cameras else ""
 
 
+def advice_in_words(choice: JudgeChoice, file: GateFile, views: Collection[View]) -> str:
+    """Return what `gate fit` advises about the judge of some cameras; empty where it advises nothing."""
+    fits = [one for one in file.fitted if one.choice == choice and one.view in views and one.advice]
+    return "; ".join(f"{one.view} {one.width_px}x{one.height_px}: {one.advice}" for one in fits)
+
+
 def predictor_of(gate: FittedGate, base: Path) -> Predictor:
     """Return what a fitted judge predicts with.
 

@@ -40,7 +40,7 @@ from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
 from embodied_iqa.quality.gate.judge import GateOptions
 from embodied_iqa.quality.gate.judgement import parse_judge
 from embodied_iqa.quality.gate.judges import load_judge
-from embodied_iqa.quality.gate.risk_control import Promise, Threshold
+from embodied_iqa.quality.gate.risk_control import Promise, Threshold, control_risk
 from embodied_iqa.quality.metrics.trainable import TrainingSet
 from embodied_iqa.quality.metrics.training.measuring import MeasuredInputs
 from embodied_iqa.quality.metrics.training.metric_training import RecipeTraining
@@ -344,6 +344,20 @@ def test_a_judge_that_ranks_worse_than_a_coin_is_named() -> None:
     judged = JudgedFrames(made, np.array([0.9, 0.1] * 2), np.zeros(4), np.zeros(4, np.bool_))
     advice = advice_of(judged, Threshold(1.0, Promise(0.1, None), 2, 0.0, 0.0), LossKind.DECISION)
     assert "worse than a coin (AUC 0.00): no threshold helps" in advice
+
+
+def test_a_threshold_that_holds_nothing_is_named() -> None:
+    """The policy loses less without a gate than what may pass."""
+    made = frames([0.0, 0.03, 0.0, 0.01], ["a", "a", "b", "b"], [True, False] * 2)
+    judged = JudgedFrames(made, np.array([0.1, 0.4] * 2), np.zeros(4), np.zeros(4, np.bool_))
+    scenes = 9 * judged.by_scene(LossKind.DECISION)
+    nothing = control_risk(scenes, Promise(0.1))
+    assert nothing.passed == 1.0
+    assert advice_of(judged, nothing, LossKind.DECISION) == (
+        "this threshold holds nothing: without a gate the loss is already 0.02, below the risk 0.1; "
+        "a lower --risk, or the judge statistics (gate calibrate), holds more"
+    )
+    assert not advice_of(judged, replace(nothing, passed=0.9), LossKind.DECISION)
 
 
 def test_area_under_the_curve_is_the_share_of_ordered_pairs() -> None:

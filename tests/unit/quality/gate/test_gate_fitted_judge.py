@@ -354,3 +354,17 @@ def test_the_check_of_images_names_the_cameras_that_statistics_judge(
     size = f"side {usual.width_px}x{usual.height_px}"
     assert json.loads(shown.out)["by_statistics"] == [size]
     assert f"note: no fit of the judge learned for {size}: judged by statistics" in shown.err
+
+
+def test_the_check_of_images_repeats_the_advice_of_the_fit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = write_gate(tmp_path, advice="this threshold holds nothing")
+    (tmp_path / "top").mkdir()
+    write_image(tmp_path / "top" / "a.png", GOOD)
+    arguments = ["gate", "check", str(tmp_path / "top"), "--view", "top", "--calibration", str(file)]
+    assert main([*arguments, "--judge", "learned"]) == 0
+    note = f"note: top {WIDTH_PX}x{HEIGHT_PX}: this threshold holds nothing"
+    assert note in capsys.readouterr().err.splitlines()
+    assert main(arguments) == 0
+    assert "holds nothing" not in capsys.readouterr().err, "statistics judge"

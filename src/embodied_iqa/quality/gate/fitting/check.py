@@ -112,21 +112,28 @@ def rounded(numbers: Mapping[str, float]) -> dict[str, float | None]:
 
 
 def advice_of(judged: JudgedFrames, threshold: Threshold, kind: LossKind) -> str:
-    """Return what would help a threshold that holds many clean frames of the calibration; else nothing.
+    """Return what would help a threshold that holds nothing, or many clean frames of the calibration.
 
     Where the judge predicts less loss for harmful images than for others, no threshold helps.
+    A threshold holds nothing where the risk that may pass is above what is lost without a gate.
     The bound on the risk of n scenes has a term of 1 / (n + 1): few scenes promise little, whatever the judge
     predicts. The number of scenes is that at which all but one in a hundred clean frames pass.
     """
     ranked = area_under_curve(judged.value, judged.frames.loss(kind) > HARMFUL)
+    risk, nothing = threshold.promise.risk, ""
+    if threshold.passed >= 1.0:
+        lost = f"without a gate the loss is already {threshold.seen_risk:.2g}, below the risk {risk:g}"
+        nothing = f"this threshold holds nothing: {lost}; "
     if ranked < _COIN:
         worse = f"this judge ranks the images of the calibration worse than a coin (AUC {ranked:.2f})"
-        return f"{worse}: no threshold helps, take another judge"
+        return f"{nothing}{worse}: no threshold helps, take another judge"
+    if nothing:
+        return f"{nothing}a lower --risk, or the judge statistics (gate calibrate), holds more"
     clean = judged.part(judged.frames.clean)
     held = float(clean.held(threshold.value).mean())
     if held <= _MOST_HELD:
         return ""
-    risk, words = threshold.promise.risk, f"{held:.0%} of the clean frames of the calibration are held: "
+    words = f"{held:.0%} of the clean frames of the calibration are held: "
     wished = float(np.quantile(clean.value, 1 - _FALSE_HOLDS, method="higher"))
     rows = judged.part(~judged.frames.clean)
     passing = np.where(rows.held(wished), 0.0, rows.frames.loss(kind))
