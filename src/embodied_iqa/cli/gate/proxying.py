@@ -28,7 +28,13 @@ from embodied_iqa.models.subjects.wire.tokens import token_from
 from embodied_iqa.quality.gate.calibration_file import GateFile, load_gate_file
 from embodied_iqa.quality.gate.image_filters import compile_for
 from embodied_iqa.quality.gate.judgement import parse_judge
-from embodied_iqa.quality.gate.judges import advice_in_words, make_judge, unfitted, unfitted_in_words
+from embodied_iqa.quality.gate.judges import (
+    advice_in_words,
+    fitted_to,
+    make_judge,
+    unfitted,
+    unfitted_in_words,
+)
 from embodied_iqa.quality.gate.proxy.changes import ChangeLog
 from embodied_iqa.quality.gate.proxy.gated_policy import (
     Answered,
@@ -40,7 +46,12 @@ from embodied_iqa.quality.gate.proxy.hold_answers import HoldKind, HoldOptions
 from embodied_iqa.quality.gate.proxy.live_view import GateLive
 from embodied_iqa.quality.gate.proxy.observed_images import ProxyCamera
 from embodied_iqa.quality.gate.proxy.openvla_proxy import OpenVlaPlace, OpenVlaProxy
-from embodied_iqa.quality.gate.proxy.proxy_server import GateProxy, GateSetting, PolicyPlace
+from embodied_iqa.quality.gate.proxy.proxy_server import (
+    GateProxy,
+    GateSetting,
+    PolicyPlace,
+    stranger_in_words,
+)
 
 _JUDGING_S: Final = 10.0
 """Longest time from an observation to its answer, besides that of the policy."""
@@ -79,6 +90,7 @@ def proxy(arguments: argparse.Namespace) -> int:
         if not arguments.json:
             print(f"waiting for {arguments.policy}", file=sys.stderr, flush=True)
         place, metadata = place.reached(arguments.wait)
+        print_note(stranger_in_words(setting.fitted_to, arguments.policy, metadata))
         with _reported(watched) as reported:
             if isinstance(place, PolicyPlace):
                 GateProxy(reported, place, serving).run(ready)
@@ -232,8 +244,9 @@ def _setting(arguments: argparse.Namespace, file: GateFile) -> GateSetting:
     options = ProxyOptions(cameras, frozenset(arguments.ignore), hold, arguments.always)
     mode, judge = GateMode(arguments.mode), parse_judge(arguments.judge)
     rules = observation_rules(mode, judge, arguments.recover or 1)
-    unlike = unfitted(rules.kind, file, {camera.view for camera in cameras})
-    return GateSetting(make_judge(rules.kind, file), rules, options, unfitted=unlike)
+    seen = {camera.view for camera in cameras}
+    unlike, policies = unfitted(rules.kind, file, seen), fitted_to(rules.kind, file, seen)
+    return GateSetting(make_judge(rules.kind, file), rules, options, unfitted=unlike, fitted_to=policies)
 
 
 def _refuse_idle(arguments: argparse.Namespace, hold: HoldOptions) -> None:

@@ -67,6 +67,12 @@ def advice_in_words(choice: JudgeChoice, file: GateFile, views: Collection[View]
     return "; ".join(f"{one.view} {one.width_px}x{one.height_px}: {one.advice}" for one in fits)
 
 
+def fitted_to(choice: JudgeChoice, file: GateFile, views: Collection[View]) -> tuple[str, ...]:
+    """Return the policies that the judge of some cameras was fitted to; none for statistics."""
+    fits = [one for one in file.fitted if one.choice == choice and one.view in views]
+    return tuple(dict.fromkeys(one.policy for one in fits))
+
+
 def predictor_of(gate: FittedGate, base: Path) -> Predictor:
     """Return what a fitted judge predicts with.
 

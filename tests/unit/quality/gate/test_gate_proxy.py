@@ -36,7 +36,8 @@ from embodied_iqa.models.subjects.wire.sockets import Address
 from embodied_iqa.quality.gate.calibration_file import save_calibrations
 from embodied_iqa.quality.gate.proxy.gated_policy import GATE
 from embodied_iqa.quality.gate.proxy.hold_answers import HoldKind, HoldOptions
-from embodied_iqa.quality.gate.proxy.proxy_server import PolicyPlace
+from embodied_iqa.quality.gate.proxy.proxy_server import GateSetting, PolicyPlace, stranger_in_words
+from gate_files import write_gate
 from gated_policies import KEY, WRIST, calibrations, covered, observation, proxying, scene_image, setting
 from live_process import running_program
 from manual_clock import PATIENCE_S
@@ -385,6 +386,53 @@ def test_the_command_serves_until_it_is_interrupted(tmp_path: Path):
             assert ": hold: top: " in hold
             assert left.endswith(" left")
             assert counts == "2 queries: 1 passed, 1 held (top 1)"
+
+
+def test_the_command_names_the_policy_of_a_fit_before_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    told = []
+
+    class Proxy:
+        def __init__(self, gate: GateSetting, _place: object, _serving: object) -> None:
+            told.append(gate.metadata["fitted_to"])
+
+        def run(self, _ready: object) -> None:
+            pass
+
+    monkeypatch.setattr(proxying_command, "GateProxy", Proxy)
+    more = ("--calibration", str(write_gate(tmp_path)), "--judge")
+    with reference_server(METADATA, Policy()) as port:
+        words = _words(tmp_path, port)
+        assert main([*words, *more, "learned"]) == 0
+        assert "note: the judge was fitted to a policy, and" in capsys.readouterr().err
+        assert main([*words, *more, "statistics"]) == 0
+    assert "fitted" not in capsys.readouterr().err
+    assert told == [["a policy"], []]
+
+
+@pytest.mark.parametrize(
+    ("fitted", "metadata", "words"),
+    [
+        ("pi0", {"name": "pi0"}, ""),
+        ("other or pi0", {"name": "pi0"}, ""),
+        ("pi0=openpi://a:1", {"name": "pi0"}, ""),
+        ("pi0@main=openpi://a:1", {"name": "pi0", "revision": "main"}, ""),
+        ("openpi://gpu:8000", {"name": "own"}, ""),
+        ("own=openpi://gpu:8000", {}, ""),
+        ("pi0 (acts always)", {"name": "pi0", "version": "3-always"}, ""),
+        ("pi0 (acts always)", {"name": "pi0"}, "pi0 (acts always), and promises nothing of others"),
+        ("python:own:make", {"name": "o\nwn"}, "python:own:make, and promises nothing of others; the"),
+        ("python:own:make", {"name": "own"}, "; the server calls itself own"),
+        ("python:own:make", {"name": 3}, "; the server does not say its name"),
+        ("@", {}, "; the server does not say its name"),
+    ],
+)
+def test_names_of_policies_are_compared(fitted: str, metadata: dict[str, Any], words: str):
+    said = stranger_in_words([fitted], "openpi://gpu:8000", metadata)
+    assert bool(said) == bool(words)
+    assert words in said
+    assert "\n" not in said
 
 
 @pytest.mark.parametrize(

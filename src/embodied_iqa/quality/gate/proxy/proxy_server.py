@@ -13,9 +13,11 @@ from websockets.asyncio.server import ServerConnection
 from websockets.frames import CloseCode
 
 from embodied_iqa.base.clock import MONOTONIC, Clock
+from embodied_iqa.models.subjects.alternative_names import policies_in
 from embodied_iqa.models.subjects.inference import InferenceQueue
 from embodied_iqa.models.subjects.serving.conversation import Conversation, SubjectQueue
 from embodied_iqa.models.subjects.serving.listener import Listener, ServingOptions, StoppableServer
+from embodied_iqa.models.subjects.subject_options import Acts
 from embodied_iqa.models.subjects.wire.errors import WireError, one_line
 from embodied_iqa.models.subjects.wire.policy_client import OWN_PROTOCOL, PolicyClient, WireLimits
 from embodied_iqa.models.subjects.wire.sockets import Address
@@ -99,6 +101,7 @@ class GateSetting:
         live: What the proxy shows of itself at `LIVE_PATH`, with images or without.
         attend: Is told who came and who left.
         unfitted: Cameras with their sizes that the judge was not fitted for: statistics judge them.
+        fitted_to: Policies that the judge was fitted to; none for statistics.
     """
 
     judge: ImageJudge
@@ -107,6 +110,7 @@ class GateSetting:
     witness: Witness = unwatched
     live: Callable[[bool], dict[str, Any]] = lambda _images: {}
     unfitted: tuple[str, ...] = ()
+    fitted_to: tuple[str, ...] = ()
     attend: Attendance = unattended
 
     def gated(self, policy: Policy, client: str) -> GatedPolicy:
@@ -125,9 +129,39 @@ class GateSetting:
             "mode": str(self.rules.mode),
             "judge": str(self.rules.kind),
             "judged_by_statistics": list(self.unfitted),
+            "fitted_to": list(self.fitted_to),
             "on_hold": str(self.options.hold.kind),
             "cameras": cameras,
         }
+
+
+def stranger_in_words(fitted_to: Sequence[str], address: str, metadata: Mapping[str, Any]) -> str:
+    """Return that a judge was not, or perhaps not, fitted to the policy behind the proxy; empty if it was.
+
+    What can be compared are names: that of the server's metadata, and the server's address, by which the
+    policy was called where the fit asked it there.
+
+    Args:
+        fitted_to: Policies that the judge was fitted to.
+        address: Reference of the server, such as ``openpi://gpu:8000``.
+        metadata: Of the server; those of other projects may have no name.
+    """
+    name, version, revision = (
+        one_line(word) if isinstance(word := metadata.get(key), str) else ""
+        for key in ("name", "version", "revision")
+    )
+    called = Acts.of_version(version).policy_of(name)
+    known = {called, f"{name}@{revision}", address} if name else {address}
+    others = [policy for policy in fitted_to if not known & _names_of(policy)]
+    if not others:
+        return ""
+    server = f"the server calls itself {called}" if name else "the server does not say its name"
+    return f"the judge was fitted to {', '.join(others)}, and promises nothing of others; {server}"
+
+
+def _names_of(policy: str) -> set[str]:
+    """Return what a policy may be called: ``A or B`` is A and B, ``NAME=ADDRESS`` is NAME and ADDRESS."""
+    return {word for one in policies_in(policy) for word in (one, *one.split("=", 1))}
 
 
 class _Session:
