@@ -50,7 +50,7 @@ import numpy as np
 import embodied_iqa
 from embodied_iqa.cli.main import main
 from embodied_iqa.imaging.images.codecs import write_image
-quality = embodied_iqa.Gate("simulated").judge(np.zeros((48, 64, 3), np.uint8), stamp_ns=1)
+quality = embodied_iqa.Gate("simulated").judge(np.zeros((48, 64, 3), np.uint8), "top", 1)
 assert quality.verdict.name == "REJECT", quality
 import embodied_iqa.cli.gate.proxying
 random, folder = np.random.default_rng(0), pathlib.Path(tempfile.mkdtemp())

@@ -85,22 +85,27 @@ class Gate:
         self._gatekeeper = Gatekeeper(make_judge(options.kind, file, policy), options)
         self._kind = options.kind
         self._unfitted = unfitted(options.kind, file, {one.view for one in file.cameras})
+        self._views = [str(one) for one in dict.fromkeys(one.view for one in file.cameras)]
         self._motions = 0
         self._leases = LeaseWatch(options.lease)
         self._not_of_now: dict[View, bool] = {}
         self._lock = threading.Lock()
 
-    def judge(self, image: Image, view: str = "top", stamp_ns: int | None = None) -> ImageQuality:
+    def judge(self, image: Image, view: str | None = None, stamp_ns: int | None = None) -> ImageQuality:
         """Return verdict, reason and statistics of the next image of a camera, and keep its lease.
 
         `frame_verdict` is the verdict on this image alone; `verdict` includes the frames before it.
 
         Args:
             image: ``(H, W, 3)`` uint8 RGB.
-            view: Name of the camera, as in the gate's file.
+            view: Name of the camera, as in the gate's file; None for the only one there.
             stamp_ns: Time at which the image was taken, in nanoseconds; None for now.
+
+        Raises:
+            UsageError: The file has several cameras and ``view`` names none.
         """
-        return self.judge_views({view: image}, stamp_ns)[view]
+        name = self._named(view)
+        return self.judge_views({name: image}, stamp_ns)[name]
 
     def judge_views(
         self, images: Mapping[str, Image], stamp_ns: int | None = None
@@ -147,7 +152,7 @@ class Gate:
         camera = f"{quality.view} {measured.width_px}x{measured.height_px}"
         return unfitted_in_words(self._kind, [camera]) if camera in self._unfitted else ""
 
-    def judge_motion(self, seen: float | None, stamp_ns: int, view: str = "top") -> GateLease | None:
+    def judge_motion(self, seen: float | None, stamp_ns: int, view: str | None = None) -> GateLease | None:
         """Return the verdict of the second stage on a motion that the policy decided on.
 
         `judged` is the verdict and `reason` says why the motion does not pass; `verdict` is PASS in the modes
@@ -157,13 +162,13 @@ class Gate:
             seen: Probability in [0, 1] that the image shows the target, by the policy; None where it
                 reports none.
             stamp_ns: Time stamp of the image, `stamp_ns` of its quality.
-            view: Camera of the image.
+            view: Camera of the image, see `judge`.
 
         Returns:
             None where the judge has no second stage for this policy and camera, or the image did not pass or
             was not among the newest that were judged.
         """
-        camera = parse_view(view)
+        camera = parse_view(self._named(view))
         with self._lock:
             self._motions += 1
             decision = GateDecision(camera, stamp_ns, self._motions, seen)
@@ -172,12 +177,12 @@ class Gate:
                 self._leases = self._leases.with_lease(lease, Moment(stamp_ns, stamp_ns))
         return lease
 
-    def lease(self, view: str = "top") -> GateLease | None:
-        """Return the lease of the newest image of a camera; None before its first image.
+    def lease(self, view: str | None = None) -> GateLease | None:
+        """Return the lease of the newest image of a camera, see `judge`; None before its first image.
 
         `verdict` binds the robot until `expires_ns`, and `judged` is the verdict in any mode.
         """
-        return self._leases.newest(parse_view(view))
+        return self._leases.newest(parse_view(self._named(view)))
 
     def permission(self, now_ns: int | None = None, views: Iterable[str] | None = None) -> Permission:
         """Return whether the robot may move: `verdict`, `reason`, and `expires_ns`, the end of a PASS.
@@ -206,6 +211,14 @@ class Gate:
     def allows(self, now_ns: int | None = None, views: Iterable[str] | None = None) -> bool:
         """Return whether the robot may move; `permission` says why not and until when."""
         return self.permission(now_ns, views).verdict is Verdict.PASS
+
+    def _named(self, view: str | None) -> str:
+        """Return a camera's name, or that of the only one; without any, all images are rejected alike."""
+        if view is not None:
+            return view
+        if len(self._views) > 1:
+            raise UsageError("the gate has several cameras", expected="a view", available=self._views)
+        return self._views[0] if self._views else str(View.TOP)
 
 
 def _noted(*parts: str) -> str:

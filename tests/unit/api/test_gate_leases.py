@@ -34,7 +34,7 @@ def file(tmp_path: Path) -> Path:
 
 def test_the_robot_may_move_until_the_lease_of_the_newest_image_ends(file: Path) -> None:
     gate = Gate(file)
-    assert gate.lease() is None
+    assert gate.lease("top") is None
     assert gate.permission(0).reason == "no camera is judged"
     assert gate.judge(GOOD, "top", 1000 * MS).verdict is Verdict.PASS
     lease = gate.lease("top")
@@ -146,7 +146,7 @@ def test_options_of_another_class_are_refused(file: Path) -> None:
 def test_shadow_allows_what_it_rejects(file: Path) -> None:
     gate = Gate(file, GateOptions(mode=GateMode.SHADOW))
     gate.judge(DARK, "top", 1000 * MS)
-    lease = gate.lease()
+    lease = gate.lease("top")
     assert lease is not None
     assert (lease.judged, gate.allows(1000 * MS)) == (Verdict.REJECT, True)
 
@@ -164,6 +164,22 @@ def test_a_camera_without_calibration_is_named_in_every_verdict(file: Path) -> N
     assert "available" not in small
 
 
+def test_an_image_without_a_view_is_that_of_the_only_camera(file: Path, tmp_path: Path) -> None:
+    """An image of another camera never gets the lease of the top camera."""
+    gate, only = Gate(file), tmp_path / "wrist.yaml"
+    several = r"the gate has several cameras; expected a view; available: top, wrist"
+    for call in (lambda: gate.judge(GOOD), gate.lease, lambda: gate.judge_motion(0.9, 1000 * MS)):
+        with pytest.raises(UsageError, match=several):
+            call()
+    assert gate.permission(1000 * MS).reason == "no camera is judged"
+    save_calibrations([replace(calibration(), view=View.WRIST)], only)
+    alone = Gate(only)
+    assert alone.judge(GOOD, stamp_ns=1000 * MS).view == "wrist"
+    assert alone.lease() == alone.lease("wrist") is not None
+    assert alone.judge_motion(0.9, 1000 * MS) is None, "it has no second stage"
+    assert Gate().judge(GOOD).verdict is Verdict.REJECT, "without any camera all images are alike"
+
+
 def test_images_without_the_names_of_their_cameras_are_refused(file: Path) -> None:
     with pytest.raises(UsageError, match=r"a mapping from cameras to images, .*; got 'list'"):
         Gate(file).judge_views([GOOD], 1000 * MS)  # type: ignore[arg-type]
@@ -173,7 +189,7 @@ def test_a_batch_with_a_wrong_name_changes_nothing(file: Path) -> None:
     gate = Gate(file)
     with pytest.raises(UsageError, match="view"):
         gate.judge_views({"top": GOOD, "no view": GOOD}, 1000 * MS)
-    assert gate.lease() is None
+    assert gate.lease("top") is None
 
 
 def test_threads_share_a_gate_as_if_they_took_turns(file: Path) -> None:
@@ -200,6 +216,6 @@ def test_the_gate_needs_neither_ros_nor_torch() -> None:
 
 def test_no_views_are_those_that_were_judged() -> None:
     gate = Gate("simulated")
-    quality = gate.judge(np.full((480, 640, 3), 9, np.uint8))
+    quality = gate.judge(np.full((480, 640, 3), 9, np.uint8), "top")
     assert gate.permission(quality.stamp_ns, views=None) == gate.permission(quality.stamp_ns)
     assert gate.allows(quality.stamp_ns, views=None) == gate.allows(quality.stamp_ns)

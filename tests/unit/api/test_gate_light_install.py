@@ -42,7 +42,7 @@ GATE = """
 import numpy as np
 import embodied_iqa
 
-quality = embodied_iqa.Gate(sys.argv[2]).judge(np.zeros((48, 64, 3), np.uint8), stamp_ns=1)
+quality = embodied_iqa.Gate(sys.argv[2]).judge(np.zeros((48, 64, 3), np.uint8), "top", 1)
 assert quality.verdict.name == "REJECT", quality
 print(quality.reason)
 """

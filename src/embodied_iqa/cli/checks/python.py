@@ -36,7 +36,7 @@ GATE = "quality gate"
 _JUDGE = """
 import numpy as np
 import embodied_iqa
-quality = embodied_iqa.Gate("simulated").judge(np.zeros((48, 64, 3), np.uint8), stamp_ns=1)
+quality = embodied_iqa.Gate("simulated").judge(np.zeros((48, 64, 3), np.uint8), "top", 1)
 print(f"works: a black image is judged {quality.verdict.name}")
 """
 _REPLACEMENTS = "sourced-ros"
