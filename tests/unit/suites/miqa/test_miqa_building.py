@@ -103,9 +103,12 @@ def test_without_a_card_weights_come_from_the_clean_references(tmp_path: Path, u
 
 
 def test_models_that_are_never_right_give_no_weights(tmp_path: Path, use: Use) -> None:
-    use(Fake("a", CLS, wrong, None))
-    with pytest.raises(InputError, match="give no weights"):
+    """That is known from the clean images, before one is distorted."""
+    (fake,) = use(Fake("a", CLS, wrong, None))
+    said = "no model for cls is right on any of the 2 clean images: none has a weight; expected more --models"
+    with pytest.raises(InputError, match=said):
         build(tmp_path, plan(CLS))
+    assert fake.batches == [1, 1]
 
 
 def test_an_interrupted_build_continues_to_the_same_bytes(

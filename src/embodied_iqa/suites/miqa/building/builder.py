@@ -11,7 +11,7 @@ from embodied_iqa.base.jobs.engine import BlockReport, EngineOptions, run_jobs
 from embodied_iqa.base.jobs.folder import JobFolder
 from embodied_iqa.suites.miqa.building.build_plan import MiqaPlan
 from embodied_iqa.suites.miqa.building.finish import TaskSummary, finish_task
-from embodied_iqa.suites.miqa.building.label_reference import label_reference, missing_tasks
+from embodied_iqa.suites.miqa.building.label_reference import label_reference, missing_tasks, require_right
 from embodied_iqa.suites.miqa.building.models import unknown_categories
 
 
@@ -58,12 +58,14 @@ def build_labels(
     Raises:
         UsageError: The folder was built with another plan; a task has no model, or
             none that knows a category of the source.
-        InputError: Another job works in it; a reference cannot be read; a model fails on an image; the
-            disk is full. Finished references are kept.
+        InputError: Another job works in it; a reference cannot be read; a model fails on an image, or
+            none is right on a clean one; the disk is full. Finished references are kept.
     """
     unknown_categories(plan.models, plan.tasks, plan.source)  # what is refused leaves no folder
     with JobFolder(path, "label build").opened(plan.tree()):
         missing = [index for index, name in enumerate(plan.names) if missing_tasks(path, plan, name)]
+        for task in plan.tasks:
+            require_right(path, plan, task)
         if watcher is not None:
             watcher.begin(len(missing))
         reports = []

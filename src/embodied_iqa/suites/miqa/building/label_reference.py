@@ -10,6 +10,7 @@ from typing import Final
 
 import numpy as np
 
+from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.files import write_json_whole
 from embodied_iqa.base.jobs.engine import BlockReport
 from embodied_iqa.base.records import unstructure
@@ -23,6 +24,7 @@ from embodied_iqa.suites.miqa.building.build_plan import MiqaPlan
 from embodied_iqa.suites.miqa.building.models import models_of, predictions_of
 from embodied_iqa.suites.miqa.building.reference import ReferenceView
 from embodied_iqa.suites.miqa.building.truth import truth_of
+from embodied_iqa.suites.miqa.database import read_values
 from embodied_iqa.suites.miqa.distorting import Distorter, drawn_names
 from embodied_iqa.suites.miqa.layout import ImageFolder, TaskFolder
 from embodied_iqa.suites.miqa.names import ImageName
@@ -67,6 +69,35 @@ def label_reference(path: Path, plan: MiqaPlan, index: int) -> BlockReport:
             rows += job.run()
             busy_s += job.inference_s
     return BlockReport(index, rows, {}, time.perf_counter() - started, busy_s)
+
+
+def require_right(path: Path, plan: MiqaPlan, task: VisionTask) -> None:
+    """Refuse models that are right on no clean image, for which nothing is distorted yet.
+
+    Their performance on clean images weighs them, unless the cards of all state it.
+
+    Raises:
+        InputError: None is right on any, or see `label_reference`.
+    """
+    infos = [model.info for model in models_of(plan.models, task)]
+    if all(info.performance is not None for info in infos):
+        return
+    if not any(_is_right(path, plan, task, index) for index in range(len(plan.names))):
+        raise InputError(
+            f"no model for {task} is right on any of the {len(plan.names)} clean images: none has a weight",
+            expected="more --models, or better ones (docs/vision-models.md)",
+            got=", ".join(info.name for info in infos),
+        )
+
+
+def _is_right(path: Path, plan: MiqaPlan, task: VisionTask, index: int) -> bool:
+    """Return whether a model is right, if only in part, on the clean image of a reference."""
+    name = plan.names[index]
+    if task not in missing_tasks(path, plan, name):
+        return any(read_values(TaskFolder(path, task), name)[0].accuracy)
+    reference = plan.source.read(index)
+    view = reference.crop if _is_cls(task) else reference.whole
+    return _ViewJob(path, plan, name, view, [task]).is_right(task)
 
 
 @dataclass(slots=True)
@@ -117,6 +148,10 @@ class _ViewJob:
         for task, found in members.items():
             self._write_values(task, [self._name, *(name.path for name in names)], found)
         return len(names) * len(self._tasks)
+
+    def is_right(self, task: VisionTask) -> bool:
+        """Return whether a model is right, if only in part, on the clean image."""
+        return any(accuracy for member in self._members(task) for _, accuracy in member.values)
 
     def _members(self, task: VisionTask) -> list[_Member]:
         truth = Classification(self._view.category) if _is_cls(task) else self._view.instances
