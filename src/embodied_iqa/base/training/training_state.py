@@ -15,8 +15,8 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from embodied_iqa.base.errors import InputError
-from embodied_iqa.base.files import write_text_whole
+from embodied_iqa.base.errors import InputError, first_line
+from embodied_iqa.base.files import write_text_whole, write_whole
 from embodied_iqa.base.jobs.plan import require_same_plan
 
 _TENSORS, _NUMBERS = "state.safetensors", "state.json"
@@ -57,7 +57,11 @@ class Checkpoint:
     recipe: Mapping[str, object]
 
     def save(self, results: list[EpochResult]) -> None:
-        """Store weights and optimiser state after an epoch; replaces the previous checkpoint atomically."""
+        """Store weights and optimiser state after an epoch; replaces the previous checkpoint atomically.
+
+        Raises:
+            InputError: A file cannot be written, such as on a full disk; the previous checkpoint stays.
+        """
         tensors: dict[str, Tensor] = {
             f"weights.{name}": value.contiguous().clone() for name, value in self.network.state_dict().items()
         }
@@ -66,10 +70,13 @@ class Checkpoint:
                 tensors[f"moments.{index}.{name}"] = torch.as_tensor(value).contiguous().clone()
         partial = self.folder.with_name(f".{self.folder.name}.partial")
         shutil.rmtree(partial, ignore_errors=True)
-        partial.mkdir(parents=True)
-        save_file(tensors, partial / _TENSORS)
         numbers = {"recipe": dict(self.recipe), "results": [asdict(result) for result in results]}
-        (partial / _NUMBERS).write_text(json.dumps(numbers, indent=1), encoding="utf-8")
+        try:
+            write_tensors(partial / _TENSORS, tensors)
+            write_text_whole(partial / _NUMBERS, json.dumps(numbers, indent=1))
+        except InputError:
+            shutil.rmtree(partial, ignore_errors=True)
+            raise
         _replace(partial, self.folder)
 
     def load(self) -> list[EpochResult]:
@@ -98,6 +105,19 @@ class Checkpoint:
         self.network.load_state_dict(_below(tensors, "weights."))
         _restore_moments(self.optimiser, _below(tensors, "moments."))
         return results
+
+
+def write_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
+    """Write tensors as a file of safetensors, whole or not at all.
+
+    Raises:
+        InputError: The file cannot be written; the message names it and the reason.
+    """
+    try:
+        write_whole(path, lambda fresh: save_file(tensors, fresh))
+    except SafetensorError as error:  # its way to report a full disk
+        reason = first_line(error).rpartition("I/O error: ")[2]
+        raise InputError(f"cannot write {path}: {reason}") from error
 
 
 def _replace(partial: Path, folder: Path) -> None:

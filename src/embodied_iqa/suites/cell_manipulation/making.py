@@ -9,8 +9,9 @@ from typing import Final
 
 import numpy as np
 
-from embodied_iqa.base.errors import InputError, InternalError, UsageError
+from embodied_iqa.base.errors import InputError, InternalError, UsageError, UserError
 from embodied_iqa.base.files import write_whole
+from embodied_iqa.base.jobs.plan import digest_of, require_same_plan
 from embodied_iqa.base.records import structure, unstructure
 from embodied_iqa.base.user_files.json_files import MOST_DATASET_BYTES, parse_json
 from embodied_iqa.base.user_files.texts import read_text
@@ -118,10 +119,13 @@ def write_episodes(folder: Path, episodes: Sequence[Episode]) -> Path:
     """Write episodes as JSON lines; the same episodes give the same bytes.
 
     Raises:
-        InputError: The file cannot be written.
+        UsageError: The folder holds other episodes; the message names what differs.
+        InputError: The file cannot be written, or holds something else, such as episodes of another version.
     """
     lines = [json.dumps(unstructure(episode), ensure_ascii=False) for episode in episodes]
     path = folder / EPISODES_FILE
+    if path.exists():
+        require_same_plan(folder, _stored_plan(path), _plan_of(episodes))
     write_whole(path, lambda fresh: fresh.write_text("\n".join([*lines, ""]), encoding="utf-8"))
     return path
 
@@ -143,6 +147,22 @@ def read_episodes(source: Path) -> tuple[Episode, ...]:
     if not episodes:
         raise InputError(f"no episodes in {path}")
     return tuple(episodes)
+
+
+def _plan_of(episodes: Sequence[Episode]) -> dict[str, object]:
+    """Return what some episodes were made from, with a hash of themselves."""
+    return {
+        "seed": " ".join(str(seed) for seed in sorted({episode.seed for episode in episodes})),
+        "subset": ",".join(dict.fromkeys(episode.subset for episode in episodes)),
+        "episodes": digest_of([unstructure(episode) for episode in episodes]),
+    }
+
+
+def _stored_plan(path: Path) -> dict[str, object]:
+    try:
+        return _plan_of(read_episodes(path))
+    except UserError as error:
+        raise InputError(f"{path} is there and not replaced: {error}", expected="another folder") from error
 
 
 def _draw(subset: Subset, task: CellTask, index: int, number: int, seed: int) -> Episode:

@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
+from safetensors import SafetensorError
 from torch import Tensor, nn
 
-from embodied_iqa.base.errors import InternalError
-from embodied_iqa.base.training import trainer
+from embodied_iqa.base.errors import InputError, InternalError
+from embodied_iqa.base.training import trainer, training_state
 from embodied_iqa.base.training.trainer import (
     Trainer,
     adamw,
@@ -23,10 +24,12 @@ from embodied_iqa.base.training.trainer import (
     run_epochs,
     seeded_batches,
 )
-from embodied_iqa.base.training.training_state import Checkpoint, EpochResult
+from embodied_iqa.base.training.training_state import Checkpoint, EpochResult, write_tensors
 
 ROWS, SIZE, EPOCHS, RATE = 23, 5, 3, 0.01
 INPUTS = torch.from_numpy(np.random.default_rng(0).normal(size=(ROWS, 4)).astype(np.float32))
+
+FULL = "Error while serializing: I/O error: No space left on device (os error 28)"
 
 
 def network() -> nn.Module:
@@ -164,3 +167,20 @@ def test_bfloat16_only_where_the_processor_has_it(
     finally:
         trainer._has_bfloat16.cache_clear()
     assert seen == [dtype]
+
+
+def test_a_full_disk_is_one_line_with_the_file_and_leaves_the_last_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trained(tmp_path / "state", 1)
+
+    def full(_tensors: object, _path: Path) -> None:
+        raise SafetensorError(FULL)
+
+    monkeypatch.setattr(training_state, "save_file", full)
+    with pytest.raises(InputError, match=r"^cannot write .*state\.safetensors: No space left on device"):
+        trained(tmp_path / "state", 2)
+    assert [file.name for file in tmp_path.iterdir()] == ["state"]
+    assert len(training_state.stored_results(tmp_path / "state")) == 1
+    with pytest.raises(InputError, match=r"^cannot write .*w\.safetensors: No space left on device"):
+        write_tensors(tmp_path / "w.safetensors", {})

@@ -129,6 +129,21 @@ def test_a_wrong_value_is_an_error_with_its_line(tmp_path: Path, old: str, new: 
         read_episodes(tmp_path)
 
 
+def test_a_folder_with_other_episodes_is_refused_and_left_as_it_was(tmp_path: Path) -> None:
+    episodes = _episodes(Subset.BASE)
+    path = write_episodes(tmp_path, episodes)
+    content = path.read_bytes()
+    assert write_episodes(tmp_path, episodes) == path
+    with pytest.raises(UsageError, match=r"another plan: .*seed is '1' there, '2' asked"):
+        write_episodes(tmp_path, tuple(make_episodes([Subset.BASE], 2)))
+    with pytest.raises(UsageError, match=r"subset is 'base' there, 'base,complex' asked"):
+        write_episodes(tmp_path, _episodes(Subset.BASE, Subset.COMPLEX))
+    assert path.read_bytes() == content
+    path.write_bytes(content.replace(b'"world_version": ', b'"world_version": 1'))
+    with pytest.raises(InputError, match=r"not replaced: .*make the episodes again.*expected another folder"):
+        write_episodes(tmp_path, episodes)
+
+
 def test_an_episode_has_a_goal() -> None:
     with pytest.raises(UsageError, match="without goals"):
         replace(_episodes(Subset.BASE)[0], goals=())

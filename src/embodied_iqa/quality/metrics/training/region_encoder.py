@@ -12,14 +12,13 @@ import cv2
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.nn import functional
 
-from embodied_iqa.base.files import sha256_of, write_json_whole, write_whole
+from embodied_iqa.base.files import sha256_of, write_json_whole
 from embodied_iqa.base.records import read_json, unstructure
 from embodied_iqa.base.training.trainer import Trainer, run_epochs, seeded_batches
-from embodied_iqa.base.training.training_state import Checkpoint, EpochResult, save_curve
+from embodied_iqa.base.training.training_state import Checkpoint, EpochResult, save_curve, write_tensors
 from embodied_iqa.models.panel.samples.draw_samples import sample_scene
 from embodied_iqa.quality.metrics.learned.inputs import InputKind, NetworkInput
 from embodied_iqa.quality.metrics.training.recipes import RegionEncoderPlan
@@ -193,7 +192,7 @@ def _saved(
     network: _Segmenter, plan: RegionEncoderPlan, out: Path, images: int, held_out: SegmentedImages
 ) -> RegionEncoderCard:
     weights = {name: value.contiguous() for name, value in network.encoder.state_dict().items()}
-    write_whole(out / ENCODER_FILE, lambda fresh: save_file(weights, fresh))
+    write_tensors(out / ENCODER_FILE, weights)
     mean_iou, accuracy = _tested(network, held_out)
     card = RegionEncoderCard(
         plan,

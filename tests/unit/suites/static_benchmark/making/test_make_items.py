@@ -78,6 +78,20 @@ def test_a_making_that_was_cut_short_goes_on_to_the_same_bytes(
         make_items(tmp_path / "cut", PLAN, stop)
 
 
+def test_a_making_without_a_stored_block_binds_its_folder_to_no_seed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: object) -> object:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(making, "run_jobs", killed)
+        with pytest.raises(KeyboardInterrupt):
+            make_items(tmp_path, MakePlan(1, 6, 96, 72, CameraModel.IDEAL), lambda _done, _total: None)
+    make_items(tmp_path, MakePlan(1, 5, 96, 72, CameraModel.IDEAL), lambda _done, _total: None)
+    assert "seed 5" in read_record(tmp_path).source
+
+
 def test_items_of_another_version_are_read_with_a_line_and_not_continued(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
