@@ -15,9 +15,11 @@ from embodied_iqa.live.ros.attendance import Attendance
 from embodied_iqa.live.ros.spinning import SpinThread
 from embodied_iqa.runs.graph.judging_process import JudgingProcess
 from embodied_iqa.runs.trial.attendance import Answer, Question
-from embodied_iqa.runs.trial.judging import JudgingState
+from embodied_iqa.runs.trial.judging import AskingTrial, JudgingState
 from embodied_iqa.runs.trial.protocol import AskPerson, Event, Reply, Stage
 from live_process import COMPLETION_S
+
+TRIAL = AskingTrial("put the cup on the shelf", 3, "2026-11-29T15:03:12Z")
 
 
 def _until(process: JudgingProcess, idle: Node, *, wanted: bool) -> JudgingState:
@@ -39,10 +41,13 @@ def test_a_question_is_seen_and_answered_once() -> None:
     spin, process = SpinThread(node), JudgingProcess()
     try:
         asked = AskPerson(Stage.JUDGE, 1, "the run took too long")
-        attendance.ask(asked, asked.problem)
-        question = _until(process, idle, wanted=True).question
+        attendance.ask(asked, asked.problem, TRIAL)
+        state = _until(process, idle, wanted=True)  # it connects after the question was opened
+        question = state.question
+        assert (state.task, state.trial) == (TRIAL.task, TRIAL.started)
         assert question is not None
         assert (question.stage, question.run_index) == (Stage.JUDGE, 1)
+        assert question.run_count == 3
         assert question.problem == "the run took too long"
         wrong = Question(Stage.JUDGE, 2, 3, "")
         assert process.answer(wrong, Answer(True)) == "stage and run asked are (8, 1)"
@@ -68,7 +73,7 @@ def test_a_person_without_the_terminal_of_the_trial_answers_what_is_asked(
     asked = AskPerson(Stage.JUDGE, 1, "the run took too long")
     with cell_node("trial_node", "") as node:
         attendance, spin = Attendance(node, COMPLETION_S, events.put), SpinThread(node)
-        attendance.ask(asked, asked.problem)
+        attendance.ask(asked, asked.problem, TRIAL)
         assert main(["attend"]) == 0
         first_line, second_line = capsys.readouterr().out.splitlines()
         assert first_line == "the run took too long"
@@ -77,7 +82,7 @@ def test_a_person_without_the_terminal_of_the_trial_answers_what_is_asked(
         assert main(["attend", "not-done", "--remark", "it slipped"]) == 0
         assert events.get(timeout=COMPLETION_S) == Reply(asked, ok=True, message="it slipped", yes=False)
         assert main(["attend", "done"]) == 1
-        attendance.ask(AskPerson(Stage.PREPARE, 2), "The arm stands at x 1.")
+        attendance.ask(AskPerson(Stage.PREPARE, 2), "The arm stands at x 1.", TRIAL)
         assert main(["attend", "done"]) == 1
         assert main(["attend", "clear"]) == 1
         spin.close()

@@ -171,8 +171,8 @@ class JudgeRun:
     """Judgement of a run of a real arm.
 
     Attributes:
-        trial: The trial, by the time of its first question.
-        task: Its instruction; empty if unknown.
+        trial: The trial, by the time when it started (UTC); of the first question where this is unknown.
+        task: Its instruction; None if unknown.
         run_index: 0 is the reference run.
         outcome: Success, failure or emergency stop.
         distance_mm: Measured distance from where the object should be; None if not measured.
@@ -181,7 +181,7 @@ class JudgeRun:
     """
 
     trial: str
-    task: str
+    task: str | None
     run_index: int
     outcome: Outcome
     distance_mm: float | None = None

@@ -33,6 +33,7 @@ from embodied_iqa.live.ros.trial_watch import TrialHandle, TrialWatch
 from embodied_iqa.models.scoring.execution_score import Outcome
 from embodied_iqa.runs.graph.parameters import TrialParameters
 from embodied_iqa.runs.trial.driver import TrialDriver
+from embodied_iqa.runs.trial.judging import AskingTrial, utc_of
 from embodied_iqa.runs.trial.protocol import (
     ArmSeen,
     AskPerson,
@@ -249,7 +250,9 @@ class TrialNode(BaseNode[TrialParameters]):
     def _drive(self, plan: TrialPlan) -> TrialState:
         while not self._events.empty():
             self._events.get()
-        self._publish_mark(plan, ours.TrialEvent.KIND_TRIAL_START, self.get_clock().now().nanoseconds)
+        started_ns = self.get_clock().now().nanoseconds
+        self._publish_mark(plan, ours.TrialEvent.KIND_TRIAL_START, started_ns)
+        self._commands.asking = AskingTrial(plan.task, plan.run_count, utc_of(started_ns))
         driver = TrialDriver(plan, self.config.stall_limit_s, time.monotonic())
         commands = driver.commands
         self._watch.recording_fault = ""

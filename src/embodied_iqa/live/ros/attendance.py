@@ -10,7 +10,7 @@ from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
 
 from embodied_iqa.runs.trial.attendance import Answer, unanswered
-from embodied_iqa.runs.trial.judging import PROBE, answered_before, refusal
+from embodied_iqa.runs.trial.judging import PROBE, AskingTrial, answered_before, probed, refusal
 from embodied_iqa.runs.trial.protocol import AskPerson, Reply
 
 
@@ -28,16 +28,17 @@ class Attendance:
         self._report = report
         self._question: AskPerson | None = None
         self._until_s = 0.0
-        self._words = self._before = ""
+        self._words, self._trial = "", AskingTrial()
+        self._before = ""
         """How the question before was answered, for who comes too late."""
         node.create_service(
             ConfirmRun, "trial/confirm", self._answered, callback_group=ReentrantCallbackGroup()
         )
 
-    def ask(self, question: AskPerson, words: str) -> None:
-        """Open a question, with the words in which it is asked."""
+    def ask(self, question: AskPerson, words: str, trial: AskingTrial) -> None:
+        """Open a question of a trial, with the words in which it is asked."""
         self._until_s = time.monotonic() + self._limit_s
-        self._words = words
+        self._words, self._trial = words, trial
         self._question = question
 
     def check_deadline(self) -> None:
@@ -58,7 +59,7 @@ class Attendance:
         if question is None or asked != (request.stage, request.run_index):
             response.message = refusal(asked, self._before)
             if asked is not None and (request.stage, request.run_index) == PROBE:
-                response.message += f"\n{self._words}"
+                response.message = probed(response.message, self._trial, self._words)
             return response
         self._question = None
         answer = Answer(request.yes, give_up=request.give_up)

@@ -10,7 +10,6 @@ import json
 import os
 import select
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
@@ -31,7 +30,7 @@ from embodied_iqa.live.ros.qos import EVENT
 from embodied_iqa.live.ros.spinning import SpinThread
 from embodied_iqa.runs.graph.judging_process import AnswerLine, ReportLine, line_of
 from embodied_iqa.runs.trial.attendance import Question
-from embodied_iqa.runs.trial.judging import PROBE, JudgingState, asked_of, words_of
+from embodied_iqa.runs.trial.judging import PROBE, JudgingState, asked_of, trial_of, words_of
 from embodied_iqa.runs.trial.protocol import Stage
 
 if TYPE_CHECKING:
@@ -55,7 +54,7 @@ class TrialQuestions:
         self._confirm = node.create_client(ConfirmRun, "trial/confirm")
         self._end_run = node.create_client(Trigger, "trial/end_run")
         self._run_count = 0
-        self._task, self._trial, self._stage = "", "", ""
+        self._task, self._stage = "", ""
         kind: type[FeedbackMessage[RunTrial.Feedback]] = RunTrial.Impl.FeedbackMessage  # type: ignore[attr-defined]
         node.create_subscription(kind, f"{TRIAL_ACTION}/_action/feedback", self._progressed, EVENT)
         node.create_subscription(TrialEvent, "trial/events", self._happened, EVENT)
@@ -63,17 +62,18 @@ class TrialQuestions:
     def state(self) -> JudgingState:
         """Ask the trial which question is open."""
         if problem := self.absent(0.0):
-            self._trial = ""
+            self._task = self._stage = ""
             return JudgingState(problem=problem)
-        if not self._trial:
-            self._trial = time.strftime("%Y-%m-%dT%H:%M:%S")
         try:
             said = self.refusal()
+            asked, trial = asked_of(said), trial_of(said)
         except UserError as error:
-            return JudgingState(problem=str(error), task=self._task, trial=self._trial)
-        asked = asked_of(said)
-        question = None if asked is None else self._question(*asked, words_of(said))
-        return JudgingState(question, "", self._task, self._trial, self._stage)
+            return JudgingState(problem=str(error), task=self._task)
+        self._task = trial.task or self._task
+        question = None
+        if asked is not None:
+            question = Question(*asked, trial.run_count or self._run_count, words_of(said))
+        return JudgingState(question, "", self._task, trial.started, self._stage)
 
     def absent(self, wait_s: float) -> str:
         """Return that no trial asks anybody, where none has appeared within a time; empty where one does."""
@@ -112,10 +112,6 @@ class TrialQuestions:
             request.yes, request.give_up, request.remark = given.yes, given.give_up, given.remark
         response = call(self._confirm, request, _CALL_S, again_s=_AGAIN_S if answer is None else None)
         return "" if response.success else response.message or "refused without a reason"
-
-    def _question(self, stage: Stage, run_index: int, words: str) -> Question:
-        """Return the open question; the number of runs is 0 until feedback says it."""
-        return Question(stage, run_index, self._run_count, words)
 
     def _progressed(self, message: FeedbackMessage[RunTrial.Feedback]) -> None:
         feedback = message.feedback

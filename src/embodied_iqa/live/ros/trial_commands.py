@@ -28,6 +28,7 @@ from embodied_iqa.live.ros.conversion import LATEST_NS, ns_of, pose_of, spec_to_
 from embodied_iqa.live.ros.names import SUPERVISION
 from embodied_iqa.live.ros.qos import EVENT
 from embodied_iqa.runs.graph.parameters import TrialParameters
+from embodied_iqa.runs.trial.judging import AskingTrial
 from embodied_iqa.runs.trial.protocol import (
     Answered,
     AskPerson,
@@ -96,6 +97,8 @@ class TrialCommands:
         self._watch = watch
         self._report = report
         self._goal = RunTrial.Goal()
+        self.asking = AskingTrial()
+        """The trial, for its questions; set when it starts."""
         self._deadline_s = config.reply_deadline_s
         self._reset = client(srv.ResetWorld, "sim/reset")
         self._run = client(SetBool, "sim/run")
@@ -156,7 +159,7 @@ class TrialCommands:
         if isinstance(command, AskPerson) and self._attendance is not None and self._return is not None:
             self._pause_recording(paused=True)
             self._return.guard.ask("" if command.stage is Stage.JUDGE else command.problem, time.monotonic())
-            self._attendance.ask(command, self.words_of(command))
+            self._attendance.ask(command, self.words_of(command), self.asking)
             return
         try:
             reply = self._do(command)

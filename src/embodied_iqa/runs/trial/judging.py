@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import re
+import time
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from embodied_iqa.base.records import structure, unstructure
+from embodied_iqa.base.units import SECOND_NS
+from embodied_iqa.base.user_files.json_files import parse_json
 from embodied_iqa.models.scoring.execution_score import Outcome
 from embodied_iqa.runs.trial.attendance import ANSWERS, Answer, Question
 from embodied_iqa.runs.trial.protocol import Stage
 
 PROBE: Final = (255, 2**32 - 1)
 """Stage and run index of an answer that fits no question: the refusal names the open one, and below it the
-words in which it is asked."""
+trial and the words in which it is asked."""
 NOTHING_OPEN: Final = "no question is open"
 _ASKED: Final = "stage and run asked are"
 _ANSWERED: Final = {
@@ -23,6 +28,21 @@ _ANSWERED: Final = {
 
 
 @dataclass(frozen=True, slots=True)
+class AskingTrial:
+    """The trial that asks, as it says itself.
+
+    Attributes:
+        task: Its instruction; empty if unknown.
+        run_count: Its runs; 0 if unknown.
+        started: When it started, UTC as in ISO 8601; empty if unknown.
+    """
+
+    task: str = ""
+    run_count: int = 0
+    started: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class JudgingState:
     """What a person beside the arm can answer now.
 
@@ -30,7 +50,7 @@ class JudgingState:
         question: The open question; None for none.
         problem: Why nothing can be asked, such as that no trial is running; empty for none.
         task: The instruction of the trial; empty if unknown.
-        trial: The trial, by the time when it was first seen; empty for none.
+        trial: When the trial started, UTC as in ISO 8601; empty if unknown.
         stage: In words what the trial is doing; empty if unknown.
     """
 
@@ -91,9 +111,29 @@ def asked_of(message: str) -> tuple[Stage, int] | None:
     return Stage(int(found[1])), int(found[2])
 
 
+def utc_of(stamp_ns: int) -> str:
+    """Return a time as in ISO 8601, UTC, to the second."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(stamp_ns // SECOND_NS))
+
+
+def probed(refused: str, trial: AskingTrial, words: str) -> str:
+    """Return what a `PROBE` is told of the open question, which `trial_of` and `words_of` read again."""
+    return "\n".join([refused, json.dumps(unstructure(trial)), words])
+
+
+def trial_of(message: str) -> AskingTrial:
+    """Return the trial that asks the question which the refusal of a `PROBE` names.
+
+    Raises:
+        InputError: It says something else of itself, as that of another version.
+    """
+    line = message.partition("\n")[2].partition("\n")[0]
+    return structure(AskingTrial, parse_json(line, "the trial"), "the trial") if line else AskingTrial()
+
+
 def words_of(message: str) -> str:
     """Return the words in which the question is asked that the refusal of a `PROBE` names."""
-    return message.partition("\n")[2]
+    return message.partition("\n")[2].partition("\n")[2]
 
 
 def judgement_answer(outcome: Outcome, distance_mm: float | None, note: str, *, give_up: bool) -> Answer:

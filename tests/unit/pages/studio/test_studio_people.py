@@ -306,8 +306,53 @@ def asking(stage: Stage) -> JudgingState:
     return JudgingState(Question(stage, 1, 3, "the run took too long"), "", "pick the red cube", "t1", "")
 
 
-def test_judge_a_run_with_a_photograph(people: tuple[Someone, ...], tmp_path: Path) -> None:
+@pytest.fixture
+def anna(people: tuple[Someone, ...], tmp_path: Path) -> Someone:
+    """Anna with a studio of a database and of a run whose recording has just begun."""
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "trial.mcap").touch()
+    client, studio = client_of(tmp_path / "db", tmp_path / "run")
+    return Someone(client, studio, people[0].name)
+
+
+def judgements(folder: Path) -> list[JudgeRun]:
+    return [change for _, change in Journal(folder / "run").view().judgements()]
+
+
+def test_judgements_are_kept_with_runs_and_name_the_task(anna: Someone, tmp_path: Path) -> None:
+    trial = Trial(asking(Stage.JUDGE))
+    anna.studio.part(Connection).judge = trial
+    page = anna.get("/judge")
+    assert "<option selected>run</option>" in page
+    assert "<option>db</option>" not in page
+    fields = {"stage": 8, "run": 1, "outcome": "success", "do": "yes"}
+    assert anna.post("/judge", folder="db", **fields)[0] == 400
+    assert not trial.answers
+    assert anna.post("/judge", folder="run", **fields)[0] == 303
+    trial.now = replace(trial.now, task="", trial="")
+    assert "Task: <strong><bdi>unknown</bdi>" in anna.get("/judge")
+    assert anna.post("/judge", folder="run", **fields)[0] == 303
+    known, unknown = judgements(tmp_path)
+    assert (known.task, known.trial) == ("pick the red cube", "t1")
+    assert unknown.task is None
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT[\d:]{8}Z", unknown.trial)
+    listed = anna.get("/judge")
+    assert "task: <bdi>pick the red cube</bdi>" in listed
+    assert "task: <bdi>unknown</bdi>" in listed
+
+
+def test_without_a_run_the_trial_alone_gets_the_judgement(people: tuple[Someone, ...]) -> None:
     anna, *_ = people
+    trial = Trial(asking(Stage.JUDGE))
+    anna.studio.part(Connection).judge = trial
+    page = anna.get("/judge")
+    assert "No folder of this studio is a run" in page
+    assert 'name="photograph"' not in page
+    assert anna.post("/judge", stage=8, run=1, outcome="failure", note="it slipped", do="yes")[0] == 303
+    assert trial.answers[-1][1] == Answer(False, remark="it slipped")
+
+
+def test_judge_a_run_with_a_photograph(anna: Someone, tmp_path: Path) -> None:
     trial = Trial(JudgingState(problem="no trial on a real arm is running in ROS domain 7"))
     anna.studio.part(Connection).judge = trial
     assert "o trial on a real arm is running in ROS domain 7" in anna.get("/judge")
@@ -323,7 +368,7 @@ def test_judge_a_run_with_a_photograph(people: tuple[Someone, ...], tmp_path: Pa
     trial.now = asking(Stage.JUDGE)
     assert "Unless it was stopped, the arm goes back" in anna.get("/judge"), "the stop is not known"
     assert anna.post("/judge", stage=7, run=1, do="yes")[0] == 409, "of the question before"
-    fields = {"stage": 8, "run": 1, "folder": "db", "distance": "12.5", "note": "it slipped", "do": "yes"}
+    fields = {"stage": 8, "run": 1, "folder": "run", "distance": "12.5", "note": "it slipped", "do": "yes"}
     assert anna.post("/judge", **fields)[0] == 400, "no outcome"
     photograph = cv2.imencode(".png", np.full((90, 120, 3), 80, np.uint8))[1].tobytes()
     status, _ = anna.post("/judge", files={"photograph": photograph}, outcome="failure", **fields)
@@ -331,24 +376,22 @@ def test_judge_a_run_with_a_photograph(people: tuple[Someone, ...], tmp_path: Pa
     question, answer = trial.answers[-1]
     assert (question.stage, answer.yes, answer.give_up) == (Stage.JUDGE, False, False)
     assert answer.remark == "measured distance 12.5 mm; it slipped"
-    change = view(tmp_path).edits[-1].change
-    assert isinstance(change, JudgeRun)
+    change = judgements(tmp_path)[-1]
     assert (change.outcome, change.distance_mm, change.task) == (Outcome.FAILURE, 12.5, "pick the red cube")
-    shown = anna.client.get(f"/judge/db/{change.photograph}")
+    shown = anna.client.get(f"/judge/run/{change.photograph}")
     assert shown.headers["content-type"] == "image/jpeg"
     assert shown.content.startswith(b"\xff\xd8\xff")
-    assert anna.client.get("/judge/db/..%2F..%2Fdataset.json").status_code == 404
+    assert anna.client.get("/judge/run/..%2F..%2Fdataset.json").status_code == 404
 
 
-def test_a_refused_answer_is_no_judgement(people: tuple[Someone, ...], tmp_path: Path) -> None:
-    anna, *_ = people
+def test_a_refused_answer_is_no_judgement(anna: Someone, tmp_path: Path) -> None:
     trial = Trial(asking(Stage.JUDGE), refusal="no question is open")
     anna.studio.part(Connection).judge = trial
-    fields = {"stage": 8, "run": 1, "folder": "db", "outcome": "emergency_stop", "do": "yes"}
+    fields = {"stage": 8, "run": 1, "folder": "run", "outcome": "emergency_stop", "do": "yes"}
     status, page = anna.post("/judge", **fields)
     assert status == 400
     assert "no question is open" in page
-    assert not view(tmp_path).edits
+    assert not judgements(tmp_path)
     for wrong in ({"distance": "near"}, {"distance": "-1"}, {"distance": "nan"}, {"folder": "elsewhere"}):
         assert anna.post("/judge", **fields | wrong)[0] in {400, 404}
     assert anna.post("/judge", files={"photograph": b"#!/bin/sh"}, **fields)[0] == 400

@@ -7,16 +7,22 @@ import threading
 
 import pytest
 
+from embodied_iqa.base.errors import InputError
 from embodied_iqa.models.scoring.execution_score import Outcome
 from embodied_iqa.runs.graph.judging_process import JudgingProcess
 from embodied_iqa.runs.trial.attendance import Answer, Question
 from embodied_iqa.runs.trial.judging import (
     PROBE,
+    AskingTrial,
     answered_before,
     asked_of,
     judgement_answer,
     late_answer,
+    probed,
     refusal,
+    trial_of,
+    utc_of,
+    words_of,
 )
 from embodied_iqa.runs.trial.protocol import Stage
 from manual_clock import PATIENCE_S
@@ -66,6 +72,18 @@ def test_refusals_name_the_open_question() -> None:
     assert asked_of(refusal(None)) is None
     assert asked_of(refusal(PROBE)) is None
     assert asked_of("anything else") is None
+
+
+def test_a_probe_is_told_the_trial_and_the_words_of_the_question() -> None:
+    trial = AskingTrial('put the "cup" on the shelf', 3, utc_of(1_764_428_400_900_000_000))
+    assert trial.started == "2025-11-29T15:00:00Z"
+    said = probed(refusal((8, 2), "run 1 was judged already: done"), trial, "it took\ntoo long")
+    assert asked_of(said) == (Stage.JUDGE, 2)
+    assert trial_of(said) == trial
+    assert words_of(said) == "it took\ntoo long"
+    assert trial_of(refusal(None)) == AskingTrial()
+    with pytest.raises(InputError, match="the trial"):
+        trial_of("stage and run asked are (8, 2)\nwords of another version")
 
 
 @pytest.mark.parametrize(

@@ -125,6 +125,6 @@ def words_of(change: Change) -> str:
         case SpotCheck():
             return f"{change.subject} on {change.pair_id}: {change.likeness} of 4"
         case JudgeRun():
-            return f"{change.task} run {change.run_index + 1}: {change.outcome}"
+            return f"{change.task or 'task unknown:'} run {change.run_index + 1}: {change.outcome}"
         case Undo():
             return f"edit {change.sequence}"

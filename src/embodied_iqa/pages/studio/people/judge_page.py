@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import time
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
@@ -19,11 +20,11 @@ from embodied_iqa.data.journal.journal import ConflictError, Journal
 from embodied_iqa.imaging.images.codecs import decode_rgb
 from embodied_iqa.models.scoring.execution_score import Outcome
 from embodied_iqa.pages.studio.kit.context import Studio
-from embodied_iqa.pages.studio.kit.sources import NotFoundError, Source
+from embodied_iqa.pages.studio.kit.sources import NotFoundError, Source, SourceKind
 from embodied_iqa.pages.studio.people.person import Form, named, person_of, posted, see, status_of
 from embodied_iqa.runs.graph.judging_process import JudgingProcess
 from embodied_iqa.runs.trial.attendance import Answer, Question
-from embodied_iqa.runs.trial.judging import JudgingState, RunJudge, judgement_answer
+from embodied_iqa.runs.trial.judging import JudgingState, RunJudge, judgement_answer, utc_of
 from embodied_iqa.runs.trial.protocol import Stage
 
 _MOST_PX: Final = 1600
@@ -71,6 +72,7 @@ OUTCOMES: Final = {
     Outcome.EMERGENCY_STOP: "Emergency: contact, protective stop, or you stopped it",
 }
 _SHOWN: Final = 20
+_KEPT_IN: Final = frozenset({SourceKind.RUN, SourceKind.EXPERIMENT})
 
 
 class Connection:
@@ -121,7 +123,8 @@ def _page(
     studio: Studio, request: Request, state: JudgingState, form: Form | None, error: UserError | None
 ) -> Response:
     sources = studio.sources.all()
-    newest = max(sources, key=lambda source: _changed_ns(source.path), default=None)  # of the trial that runs
+    folders = [source for source in sources if source.kind in _KEPT_IN]
+    newest = max(folders, key=lambda source: _changed_ns(source.path), default=None)  # of the trial that runs
     judged = [
         (source, edit, change)
         for source in sources
@@ -135,7 +138,7 @@ def _page(
         version=_version(state),
         asked="" if state.question is None else state.question.stage.name.lower(),
         outcomes=OUTCOMES,
-        sources=sources,
+        folders=folders,
         judged=sorted(judged, key=lambda item: -item[1].stamp_ns)[:_SHOWN],
         given={"folder": newest and newest.name} if form is None else form.texts,
         error="" if error is None else str(error),
@@ -170,29 +173,33 @@ def _answer(studio: Studio, judge: RunJudge, state: JudgingState, form: Form) ->
     if question.stage is not Stage.JUDGE:
         _send(judge, question, Answer(True, form.text("do") == "end", form.text("note")))
         return
-    source = _folder(studio, form.text("folder"))
-    journal, change = _judgement(state, question, source, form)
+    journal, change = _judgement(state, question, _kept_in(studio, form.text("folder")), form)
     end = form.text("do") == "end"
     _send(judge, question, judgement_answer(change.outcome, change.distance_mm, change.note, give_up=end))
-    journal.append(change, form.person, form.origin)
+    if journal is not None:
+        journal.append(change, form.person, form.origin)
 
 
 def _judgement(
-    state: JudgingState, question: Question, source: Source, form: Form
-) -> tuple[Journal, JudgeRun]:
+    state: JudgingState, question: Question, source: Source | None, form: Form
+) -> tuple[Journal | None, JudgeRun]:
     """Check everything before the trial goes on: its answer cannot be taken back."""
     if form.text("outcome") not in OUTCOMES:
         raise UsageError("no outcome", expected="one of the three", available=list(OUTCOMES))
-    journal = Journal(source.path)
-    journal.view()
+    journal = None if source is None else Journal(source.path)
+    photograph = None
+    if journal is not None:
+        journal.view()
+        given = form.files.get("photograph")
+        photograph = None if given is None else store_photograph(journal.folder, given)
     change = JudgeRun(
-        state.trial,
-        state.task,
+        state.trial or utc_of(time.time_ns()),
+        state.task or None,
         question.run_index,
         Outcome(form.text("outcome")),
         _distance_mm(form.text("distance")),
         form.text("note"),
-        store_photograph(journal.folder, form.files["photograph"]) if "photograph" in form.files else None,
+        photograph,
     )
     return journal, change
 
@@ -209,6 +216,20 @@ def _distance_mm(text: str) -> float | None:
 def _send(judge: RunJudge, question: Question, answer: Answer) -> None:
     if refused := judge.answer(question, answer):
         raise InputError(f"the trial did not accept the answer: {refused}")
+
+
+def _kept_in(studio: Studio, name: str) -> Source | None:
+    """Return the run or experiment that keeps a judgement; None where the studio has none to choose.
+
+    Raises:
+        UserError: It is something else, or not there.
+    """
+    if not name and not any(source.kind in _KEPT_IN for source in studio.sources.all()):
+        return None
+    source = _folder(studio, name)
+    if source.kind not in _KEPT_IN:
+        raise UsageError("judgements are kept with runs", expected="a run or an experiment", got=source.name)
+    return source
 
 
 def _folder(studio: Studio, name: str) -> Source:
