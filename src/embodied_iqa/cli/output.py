@@ -119,7 +119,9 @@ def program() -> str:
     if own.name != _PROGRAM or not own.is_file():
         return _PROGRAM
     found = shutil.which(_PROGRAM)
-    return _PROGRAM if found and Path(found).samefile(own) else shlex.quote(os.path.relpath(own))
+    if found and Path(found).samefile(own):
+        return _PROGRAM
+    return shlex.quote(min(str(own), os.path.relpath(own), key=len))
 
 
 def next_command(*words: object) -> None:
