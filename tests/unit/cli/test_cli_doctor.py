@@ -247,6 +247,27 @@ def test_build_of_torch_that_does_not_fit_the_machine(detail: str, has_gpu: bool
     assert bool(said) == bool(advice)
 
 
+def test_without_a_checkout_and_a_gpu_the_cpu_build_comes_first(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(hardware, "source_checkout", lambda: None)
+    monkeypatch.setattr(finding_module, "source_checkout", lambda: None)
+    monkeypatch.setattr(hardware, "_NVIDIA_DRIVER", tmp_path / "none")
+    monkeypatch.setattr(hardware.metadata, "version", _not_there)
+    cpu = "the pip line for the CPU at https://pytorch.org/get-started/locally/"
+    torch, transformers = models()
+    assert torch.fix == f"{cpu}, then pip install 'embodied_iqa[models]'"
+    assert transformers.fix == "pip install 'embodied_iqa[models]'"
+    said = build_advice("torch 2.13.0: CUDA 13.0 build, without triton, no GPU", has_gpu=False)
+    assert said.endswith(f"with 4 GB less: in a new environment, {cpu}, then the wheel")
+    monkeypatch.setattr(hardware, "_NVIDIA_DRIVER", tmp_path)
+    assert models()[0].fix == "pip install 'embodied_iqa[models]'"
+
+
+def _not_there(name: str) -> str:
+    raise metadata.PackageNotFoundError(name)
+
+
 def test_build_of_torch_is_named() -> None:
     (torch,) = (finding for finding in models() if finding.name == "torch")
     if torch.status is Status.MISSING:

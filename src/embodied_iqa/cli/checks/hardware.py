@@ -30,6 +30,7 @@ except PackageNotFoundError:
     build += ", without triton"
 print(build + ", " + (torch.cuda.get_device_name(0) if torch.cuda.is_available() else "no GPU"))
 """
+_CPU_BUILD = "the pip line for the CPU at https://pytorch.org/get-started/locally/"
 _NVIDIA_DRIVER = Path("/proc/driver/nvidia/version")
 
 
@@ -48,9 +49,11 @@ def universal_robots() -> list[Finding]:
 def models() -> list[Finding]:
     """Check the libraries that load large models."""
     fix = install_with("make models", "models")
-    torch = _library("torch", "torch", _TORCH, fix)
+    has_gpu = _NVIDIA_DRIVER.exists()
+    of_torch = fix if has_gpu or source_checkout() else f"{_CPU_BUILD}, then {fix}"
+    torch = _library("torch", "torch", _TORCH, of_torch)
     return [
-        replace(torch, fix=torch.fix or build_advice(torch.detail, has_gpu=_NVIDIA_DRIVER.exists())),
+        replace(torch, fix=torch.fix or build_advice(torch.detail, has_gpu=has_gpu)),
         _library("transformers", "transformers", _TRANSFORMERS, fix),
     ]
 
@@ -70,7 +73,7 @@ def build_advice(detail: str, *, has_gpu: bool) -> str:
         return "without a GPU the CPU build does the same with 4 GB less: " + (
             "make distclean; make models CPU=1"
             if source_checkout()
-            else "install that of PyTorch's CPU index"
+            else f"in a new environment, {_CPU_BUILD}, then the wheel"
         )
     return ""
 
