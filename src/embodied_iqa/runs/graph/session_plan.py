@@ -15,14 +15,14 @@ from embodied_iqa.models.subjects.known_tasks import check_parses
 from embodied_iqa.models.subjects.optional_vlm import shown_view
 from embodied_iqa.models.subjects.reference import SubjectReference
 from embodied_iqa.models.subjects.registry import check_backend
-from embodied_iqa.quality.gate.calibration_file import SHIPPED_CALIBRATION
+from embodied_iqa.quality.gate.calibration_file import SHIPPED_CALIBRATION, shared_gate_file
 from embodied_iqa.quality.gate.judges import shared_judge
 from embodied_iqa.runs.graph.camera_parameters import (
     cameras_of,
     check_policy_cameras,
     check_vlm_camera,
 )
-from embodied_iqa.runs.graph.camera_sources import CameraKind
+from embodied_iqa.runs.graph.camera_sources import CameraKind, CameraSource
 from embodied_iqa.runs.graph.parameters import GraphParameters
 from embodied_iqa.runs.trial.run_folder import slug, task_slug
 from embodied_iqa.runs.trial.start_patience import longest_start_s
@@ -200,7 +200,33 @@ def check_graph(graph: GraphParameters) -> GraphParameters:
     check_subjects(graph)
     if graph.arm_node.robot.is_real:
         refuse_shipped_calibration(gate.judge.mode, gate.calibration)
+        refuse_other_cameras(graph)
     return graph
+
+
+def refuse_other_cameras(graph: GraphParameters) -> None:
+    """Refuse to start a real arm whose gate would hold it: a camera of the cell is not calibrated.
+
+    The size of an image is known beforehand where the parameters set it.
+
+    Raises:
+        UsageError: The arm obeys such a gate.
+    """
+    gate, camera = graph.gate_node, graph.camera_node
+    if gate.judge.mode is not GateMode.ON:
+        return
+    known = shared_gate_file(gate.calibration).cameras
+    sets_size = camera.source is CameraSource.REALSENSE
+    size = (camera.width_px, camera.height_px)
+    for view in camera.views:
+        sizes = [(one.width_px, one.height_px) for one in known if one.view == view]
+        if not sizes or (sets_size and size not in sizes):
+            raise UsageError(
+                "a camera of the cell is not in the gate's calibration, which would hold the arm",
+                expected=f"a file of `gate calibrate` with {', '.join(camera.views)}",
+                got=f"{view} {size[0]}x{size[1]}" if sets_size else str(view),
+                available=[f"{one.view} {one.width_px}x{one.height_px}" for one in known],
+            )
 
 
 def refuse_shipped_calibration(mode: object, calibration: object) -> None:

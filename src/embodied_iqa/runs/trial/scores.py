@@ -30,6 +30,7 @@ from embodied_iqa.models.subjects.catalogue import Role
 from embodied_iqa.quality.gate.repair import says_repaired
 from embodied_iqa.runs.trial.recorded_action import RecordedAction, recorded_action
 from embodied_iqa.world.protocols import is_refusal
+from embodied_iqa.world.scenes.dimensions import CELL_VIEWS
 
 NO_END: Final = "the run has no end"
 RECIPES = {"cognition": COGNITION_RECIPE, "decision": DECISION_RECIPE, "execution": EXECUTION_RECIPE}
@@ -185,8 +186,25 @@ def unscored_subjects(
         try:
             constants(subject, version, role)
         except (UncalibratedError, UsageError) as error:  # a name of another installation
-            reasons.append(f"not scored: {error}")
+            others = _views_elsewhere(record, subject) if isinstance(error, UncalibratedError) else ""
+            reasons.append(f"not scored: {others or error}")
     return tuple(reasons)
+
+
+def _views_elsewhere(record: TrialRecord, policy: str) -> str:
+    """Return that a policy cannot have constants, as it sees other cameras than the simulated cell's.
+
+    Empty where it sees those only, or where it is no policy.
+    """
+    chunks = [chunk for run in record.runs for chunk in run.chunks if chunk.subject == policy]
+    seen = dict.fromkeys(view for one in chunks for view in (one.view, *dict(one.other_frames)))
+    others = [view for view in seen if view not in CELL_VIEWS]
+    if not others:
+        return ""
+    return (
+        f"{policy} has no constants: they are measured on images of the simulated cell's cameras "
+        f"({', '.join(CELL_VIEWS)}), and it sees {', '.join(others)}"
+    )
 
 
 def as_json(scores: RunScores) -> dict[str, Any]:

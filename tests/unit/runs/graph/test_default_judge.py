@@ -36,6 +36,24 @@ def test_a_gate_for_simulated_cameras_moves_no_real_arm() -> None:
 
 
 @pytest.mark.parametrize(
+    ("overrides", "got"),
+    [
+        ({"camera_node.source": "topic", "camera_node.views": ["top", "front"]}, "'front'; "),
+        ({"camera_node.width_px": 848, "camera_node.height_px": 480}, "'top 848x480'; .* top 640x480"),
+    ],
+)
+def test_a_real_arm_is_not_started_with_the_calibration_of_other_cameras(
+    overrides: dict[str, Scalar], got: str
+) -> None:
+    real = REAL | overrides | {"gate_node.calibration": str(shared_file(SHIPPED_CALIBRATION))}
+    with pytest.raises(UsageError, match=rf"not in the gate's calibration.*; got {got}"):
+        check_graph(resolve(overrides=real))
+    assert check_graph(resolve(overrides=real | {"gate_node.judge.mode": "shadow"}))
+    topic = {"camera_node.source": "topic", "camera_node.views": ["top", "wrist"]}
+    assert check_graph(resolve(overrides=real | topic)), "the size of its images is not known yet"
+
+
+@pytest.mark.parametrize(
     ("overrides", "words"),
     [
         ({"vla_node.subject": "panel-vla-side"}, "panel-vla-side, top, wrist, side at 640x480, d455"),

@@ -248,6 +248,22 @@ def test_subjects_without_constants_are_named_once_with_the_reason() -> None:
     assert unscored_subjects(record, lambda name, version, _role: constants(name, version)) == ()
 
 
+def test_a_policy_with_cameras_that_the_simulated_cell_has_not_is_not_told_to_be_calibrated() -> None:
+    def none(subject: str, _version: str, _role: Role | None = None) -> SubjectConstants:
+        raise UncalibratedError(
+            f"{subject} has no constants: run `embodied-iqa subjects calibrate {subject}`"
+        )
+
+    for views in ({"view": View("front")}, {"other_frames": ((View("front"), 1),)}):
+        record = TrialRecord("pick", 7, (run(chunks=(chunk(Source.RAW, **views),)),), {})
+        assert unscored_subjects(record, none)[-1] == (
+            "not scored: vla has no constants: they are measured on images of the simulated cell's cameras "
+            "(wrist, top, side), and it sees front"
+        )
+    known = TrialRecord("pick", 7, (run(chunks=(chunk(Source.RAW),)),), {})
+    assert unscored_subjects(known, none)[-1].endswith("run `subjects calibrate vla`")
+
+
 def test_subjects_that_this_installation_does_not_know_are_not_scored() -> None:
     def unknown(subject: str, _version: str, _role: Role | None = None) -> SubjectConstants:
         raise UsageError("unknown subject", got=subject)
