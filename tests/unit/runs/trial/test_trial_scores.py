@@ -261,7 +261,7 @@ def test_a_policy_with_cameras_that_the_simulated_cell_has_not_is_not_told_to_be
             "(wrist, top, side), and it sees front"
         )
     known = TrialRecord("pick", 7, (run(chunks=(chunk(Source.RAW),)),), {})
-    assert unscored_subjects(known, none)[-1].endswith("run `subjects calibrate vla`")
+    assert unscored_subjects(known, none)[-1].endswith("run `embodied-iqa subjects calibrate vla`")
 
 
 def test_subjects_that_this_installation_does_not_know_are_not_scored() -> None:
