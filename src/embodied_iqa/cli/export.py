@@ -18,7 +18,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     formats = "for IQA-PyTorch, for Hugging Face datasets, or plain tables"
     add("--format", required=True, choices=("pyiqa", "hf", "csv"), help=formats)
     add("--out", type=Path, required=True, metavar="DIR", help="new or empty folder")
-    licence = "of the set, such as cc-by-4.0 (default apache-2.0, or other where it has photographs)"
+    licence = "of the set, such as cc-by-4.0 (default apache-2.0, or other where not all is simulated)"
     add("--licence", metavar="NAME", help=licence)
     all_views = "mean opinions also of subjects that are not made for the image's view"
     add("--all-views", action="store_true", help=all_views)

@@ -24,8 +24,8 @@ from embodied_iqa.data.export.pyiqa import fill_pyiqa
 
 _OTHER: Final = "other"
 _SIMULATED: Final = "apache-2.0"
-_PHOTOGRAPHS: Final = (
-    "Photographs among the references, and the distorted images made of them, belong to those who took "
+_REAL: Final = (
+    "References that no simulator drew, and the distorted images made of them, belong to those who took "
     "them and keep their licence."
 )
 
@@ -52,12 +52,12 @@ class _Licence:
 
     @classmethod
     def of(cls, store: DatabaseStore, named: str | None) -> _Licence:
-        """Return the named licence, by default that of simulated images; `other` for photographs."""
-        photographs = bool(pc.any(store.references(["real"])["real"]).as_py())
-        name = named or (_OTHER if photographs else _SIMULATED)
+        """Return the named licence, by default that of simulated images; `other` where not all are."""
+        has_real = bool(pc.any(store.references(["real"])["real"]).as_py())
+        name = named or (_OTHER if has_real else _SIMULATED)
         text = f"Licence of this set: {name}."
-        if photographs:
-            text += " " + _PHOTOGRAPHS
+        if has_real:
+            text += " " + _REAL
         else:
             text += " All images were drawn by the simulator of embodied_iqa."
         return cls(name, text + " Answers and actions come from the subjects that dataset.json names.")
@@ -77,7 +77,7 @@ def export_database(
         store: The database, with scores.
         out: New or empty folder.
         form: The format.
-        licence: Name of the set's licence; None for `apache-2.0`, or `other` where it has photographs.
+        licence: Name of the set's licence; None for `apache-2.0`, or `other` where not all is simulated.
         all_views: Include in mean opinions the subjects that are not made for the image's view.
 
     Raises:

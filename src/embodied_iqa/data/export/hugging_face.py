@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from embodied_iqa import __version__
 from embodied_iqa.base.progress import track
+from embodied_iqa.data.database.schema import SourceKind
 from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.data.export.exported_images import ImageFile, distorted_images, reference_images
 from embodied_iqa.data.export.opinions import PairOpinions
@@ -94,12 +95,18 @@ _SOFTWARE: Final = "embodied_iqa: image quality for embodied agents"
 THIS: Final = "this/folder"
 """In the examples of the card; an upload puts the repository's name in its place."""
 _SIZES: Final = ("", "1K", "10K", "100K", "1M", "10M")
-_ORIGINS: Final = {False: "simulated scenes", True: "photographs"}
+_SIMULATED: Final = "simulated scenes"
+_REAL: Final = {
+    SourceKind.FOLDER: "photographs",
+    SourceKind.RECORDING: "frames of recordings",
+    SourceKind.DATASET: "frames of a LeRobot data set",
+    SourceKind.VIDEO: "frames of videos",
+}
 _OF_SIMULATED: Final = "Simulated images have plain surfaces and few kinds of objects."
-_OF_PHOTOGRAPHS: Final = (
-    "Photographs may show what their authors did not mean to publish: look through them first.\n"
-    "Where no task file says otherwise, they count as `origin` real, and as of the view that the build\n"
-    "was given, `top` by default; `person` follows from its name."
+_OF_REAL: Final = (
+    "Images of cameras may show what their owners did not mean to publish: look through them first.\n"
+    "Where no task file or recording says otherwise, images count as `origin` real, and as of the view\n"
+    "that the build was given, `top` by default; `person` follows from its name."
 )
 
 
@@ -135,7 +142,7 @@ def fill_hugging_face(store: DatabaseStore, opinions: PairOpinions, folder: Path
         (folder / name).mkdir()
         pq.write_table(table, folder / name / f"{name}-00000.parquet", compression="zstd")
     is_real = origins(store)
-    limits = [text for real, text in ((False, _OF_SIMULATED), (True, _OF_PHOTOGRAPHS)) if real in is_real]
+    limits = [text for real, text in ((False, _OF_SIMULATED), (True, _OF_REAL)) if real in is_real]
     return _README.format(
         limits="".join(f"\n{text}" for text in limits),
         software=_SOFTWARE,
@@ -147,12 +154,12 @@ def fill_hugging_face(store: DatabaseStore, opinions: PairOpinions, folder: Path
 
 
 def origins(store: DatabaseStore) -> set[bool]:
-    """Return whether references are photographs: False, True or both."""
+    """Return whether references show the real world: False, True or both."""
     return set(store.references(["real"])["real"].to_pylist())
 
 
 def _summary(store: DatabaseStore, pairs: int) -> str:
-    kinds = " and ".join(words for real, words in _ORIGINS.items() if real in origins(store))
+    kinds = " and ".join(_kinds(store))
     roles = Counter(subject.role.upper() for subject in store.record().subjects)
     subjects = " and ".join(_plural(count, role) for role, count in sorted(roles.items()))
     references = _plural(store.references(["real"]).num_rows, "reference")
@@ -160,6 +167,14 @@ def _summary(store: DatabaseStore, pairs: int) -> str:
         f"{_plural(pairs, 'distorted image')} of {references} ({kinds}), scored by {subjects}:\n"
         "what each distortion costs models that answer questions about an image or move a robot arm by it."
     )
+
+
+def _kinds(store: DatabaseStore) -> Iterator[str]:
+    """Yield what the references are, in words, each once; what a simulator drew first."""
+    rows = store.references(["real", "source"]).to_pylist()
+    real = {SourceKind(row["source"]) for row in rows if row["real"]}
+    yield from [_SIMULATED] if not all(row["real"] for row in rows) else []
+    yield from dict.fromkeys(_REAL.get(kind, "other images") for kind in sorted(real))
 
 
 def _made(store: DatabaseStore) -> Iterator[str]:

@@ -171,6 +171,8 @@ def test_the_card_of_photographs_counts_scores_and_names_the_software(tmp_path: 
     store = write_database(tmp_path / "db", references=3, images=True)
     real = store.references()
     real = real.set_column(real.schema.get_field_index("real"), "real", pa.array([True] * real.num_rows))
+    sources = pa.array(["dataset"] * real.num_rows)
+    real = real.set_column(real.schema.get_field_index("source"), REFERENCES.field("source"), sources)
     write_table(store.references_file, real, REFERENCES)
     unasked = [
         row | {"score": None} if row["role"] == "vla" or row["subject"] == "vlm-1" else row
@@ -183,8 +185,10 @@ def test_the_card_of_photographs_counts_scores_and_names_the_software(tmp_path: 
     assert "| side | 1 | 2 of 3 | 0 of 3 |\n" in card
     assert "\n\nDecision: no scores.\n" in card
     assert "Cognition: no scores" not in card
-    assert "Photographs may show" in card
-    assert "they count as `origin` real, and as of the view that the build" in card
+    assert "3 references (frames of a LeRobot data set), scored by" in card
+    assert "hotographs" not in card
+    assert "Images of cameras may show" in card
+    assert "images count as `origin` real, and as of the view\nthat the build" in card
     assert "plain surfaces" not in card
     citation = yaml.safe_load(((source_checkout() or Path()) / "CITATION.cff").read_text(encoding="utf-8"))
     assert f"*{citation['title']}*, version {citation['version']}" in card
@@ -215,7 +219,7 @@ def test_csv_is_read_back_by_pandas(
     assert "cc-by-4.0" in readme
     assert "column `image` has their paths" in readme
     assert "image" in set(references) & set(pd.read_csv(out / "pairs.csv"))
-    assert "Photographs" in (out / "LICENSE.txt").read_text(encoding="utf-8")
+    assert "References that no simulator drew" in (out / "LICENSE.txt").read_text(encoding="utf-8")
     assert json.loads((out / "dataset.json").read_text()) == json.loads(store.record_file.read_text())
 
 
@@ -315,4 +319,4 @@ def test_drawn_images_alone_have_the_licence_of_what_drew_them(tmp_path: Path) -
     export_database(store, tmp_path / "out", ExportFormat.CSV)
     text = (tmp_path / "out" / "LICENSE.txt").read_text()
     assert "apache-2.0" in text
-    assert "Photographs" not in text
+    assert "no simulator" not in text
