@@ -117,10 +117,15 @@ def panel_of(text: str) -> tuple[SubjectReference, ...]:
     return tuple(found)
 
 
-def _own_panel(database: Path) -> str:
-    """Return the subjects of a database that is there and has some, else those that need no server."""
-    own = DatabaseStore(database).record().subjects if is_database(database) else ()
-    return ",".join(subject.name for subject in own) or EMBEDDED
+def _panel(arguments: argparse.Namespace) -> tuple[SubjectReference, ...]:
+    """Return the subjects of `--panel`, else those of a database that has some, else what needs no server."""
+    if arguments.panel is not None:
+        return panel_of(arguments.panel)
+    own = DatabaseStore(arguments.out).record().subjects if is_database(arguments.out) else ()
+    try:
+        return panel_of(",".join(subject.name for subject in own) or EMBEDDED)
+    except UsageError as error:
+        raise UsageError(f"--panel NAMES is needed: one of {arguments.out} is not there: {error}") from error
 
 
 def _plan(arguments: argparse.Namespace) -> BuildPlan:
@@ -230,7 +235,6 @@ def _stored(arguments: argparse.Namespace) -> ReferenceSource:
 def _options(arguments: argparse.Namespace) -> BuildOptions:
     graph = resolve(tuple(arguments.config), overrides_of(arguments.set), only_reads=True)
     options = {"vlm": graph.vlm_node.options, "vla": graph.vla_node.options}
-    panel = arguments.panel if arguments.panel is not None else _own_panel(arguments.out)
-    subjects, engine = panel_of(panel), engine_of(arguments)
+    subjects, engine = _panel(arguments), engine_of(arguments)
     command = own_command()
     return read_plan(BuildOptions, arguments, subjects=subjects, engine=engine, command=command, **options)

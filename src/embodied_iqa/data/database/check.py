@@ -14,6 +14,7 @@ from embodied_iqa.base.files import PART_SUFFIX, sha256_of
 from embodied_iqa.base.kinematics.se3 import transform_fault
 from embodied_iqa.data.database.completeness import KEY, answer_keys, answers_of, wanted_answers
 from embodied_iqa.data.database.database_images import camera_fault, image_hash
+from embodied_iqa.data.database.edits import annotate_command
 from embodied_iqa.data.database.edits_check import check_edits
 from embodied_iqa.data.database.joined_runs import duplicate_runs, joined_execution
 from embodied_iqa.data.database.record import MERGED
@@ -73,7 +74,7 @@ def check_database(store: DatabaseStore, *, images: bool = True) -> CheckReport:
     if len(checker.unfinished) > _MOST_REPORTED:
         unfinished.append(f"and {len(checker.unfinished) - _MOST_REPORTED} more")
     record = store.record()
-    goes_on = f"embodied-iqa annotate --out {store.path}" if record.plan.get("source") == MERGED else None
+    goes_on = annotate_command(store) if record.plan.get("source") == MERGED else None
     command = (record.unfinished or goes_on) if unfinished else None
     return CheckReport(tuple(errors), tuple(checker.remarks), checker.counts, tuple(unfinished), command)
 

@@ -8,6 +8,7 @@ the edits wait.
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -81,8 +82,13 @@ def state_of(store: DatabaseStore) -> str:
         return f"the build of {store.path} has not ended: {command}"
     if waiting := waiting_edits(store, Journal(store.path)):
         edits = f"{waiting} edits of people are" if waiting > 1 else "1 edit of a person is"
-        return f"{edits} not in the tables of {store.path}: embodied-iqa annotate --out {store.path}"
+        return f"{edits} not in the tables of {store.path}: {annotate_command(store)}"
     return ""
+
+
+def annotate_command(store: DatabaseStore) -> str:
+    """Return the command that applies edits and queries the subjects about what is missing."""
+    return shlex.join(["embodied-iqa", "annotate", "--out", str(store.path)])
 
 
 def apply_edits(store: DatabaseStore) -> int:

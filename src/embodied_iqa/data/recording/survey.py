@@ -26,6 +26,8 @@ from embodied_iqa.imaging.images.image_cdr import (
 _IMAGES: Final = (IMAGE_TYPE, COMPRESSED_TYPE)
 _HEADERS: Final = ("std_msgs/Header", "std_msgs/msg/Header", "Header")
 _MOST_SOURCES: Final = 1000
+_MOST_DECODED: Final = 10
+"""Of damaged images at the begin of a topic."""
 
 
 @dataclass(slots=True)
@@ -90,7 +92,8 @@ class TopicSurvey:
         damaged: Messages whose header cannot be read.
         encoding: Of the first whole image, or its format; empty for what holds no images.
         size_px: Its width and height; None where its message does not say.
-        unread: Why that image has no pixels; empty where it has.
+        unread: Why its first images have no pixels; empty where one of them has.
+        decoded: How many were tried for that.
     """
 
     info: TopicInfo
@@ -100,6 +103,7 @@ class TopicSurvey:
     encoding: str = ""
     size_px: tuple[int, int] | None = None
     unread: str = ""
+    decoded: int = 0
 
     def add(self, message: RecordedMessage) -> None:
         """Note the next message."""
@@ -110,10 +114,12 @@ class TopicSurvey:
             self.stamps.add(stamp_from_cdr(message.cdr), frame_from_cdr(message.cdr))
         except InputError:
             self.damaged += 1
-        if not self.encoding and message.type_name in _IMAGES:
+        is_asked = not self.encoding or (self.unread and self.decoded < _MOST_DECODED)
+        if is_asked and message.type_name in _IMAGES:
             with suppress(InputError):  # the next one says it
                 self.encoding, self.size_px = encoding_from_cdr(message.cdr, message.type_name)
                 self.unread = _why_unread(message)
+                self.decoded += 1
 
 
 def survey(reader: TrialReader, progress: Callable[[int, int], None]) -> list[TopicSurvey]:

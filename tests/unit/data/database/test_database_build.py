@@ -33,7 +33,7 @@ from embodied_iqa.data.database.building.step_annotate import Block
 from embodied_iqa.data.database.building.step_distort import specs_of
 from embodied_iqa.data.database.building.step_score import _scorer, _scores
 from embodied_iqa.data.database.check import check_database
-from embodied_iqa.data.database.record import RecordedSubject
+from embodied_iqa.data.database.record import DatabaseRecord, RecordedSubject
 from embodied_iqa.data.database.schema import TASKS, Annotation
 from embodied_iqa.data.database.sources.simulated import SimulationSource
 from embodied_iqa.data.database.store import DatabaseStore
@@ -503,7 +503,9 @@ def test_levels_of_a_build_are_written_as_everywhere(
     assert capsys.readouterr().err == (note if "one" in words else "")
 
 
-def test_without_a_panel_the_subjects_of_the_database_are_asked(tmp_path: Path, whole: DatabaseStore) -> None:
+def test_without_a_panel_the_subjects_of_the_database_are_asked(
+    tmp_path: Path, whole: DatabaseStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     parser = argparse.ArgumentParser()
     annotate_command.configure(parser)
 
@@ -517,6 +519,10 @@ def test_without_a_panel_the_subjects_of_the_database_are_asked(tmp_path: Path, 
     assert len(embedded) > len(own) > 0
     assert asked(whole.path, "--panel", "embedded") == embedded
     assert asked(tmp_path / "new", "--panel", "embedded") == embedded
+    missing = DatabaseRecord(subjects=(dataclasses.replace(whole.record().subjects[0], name="gone"),))
+    monkeypatch.setattr(DatabaseStore, "record", lambda _: missing)
+    with pytest.raises(UsageError, match=r"--panel NAMES is needed: one of .*db is not there: unknown"):
+        asked(whole.path)
 
 
 SIMULATED = {

@@ -67,6 +67,18 @@ def test_an_encoding_that_is_not_read_is_marked(tmp_path: Path, capsys: pytest.C
     assert f"not read: {IMAGE_TOPIC}: unknown image encoding; got 'nv24'" in capsys.readouterr().out
 
 
+def test_a_damaged_image_does_not_make_its_topic_unread(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cdr, path = image_to_cdr(np.zeros((4, 6, 3), np.uint8), START_NS), tmp_path / "bag.mcap"
+    with TrialWriter(path, types=type_store()) as writer:
+        writer.add_channel(IMAGE_TOPIC, IMAGE_TYPE)
+        for number, data in enumerate((cdr[:-8], cdr)):
+            writer.write(IMAGE_TOPIC, data, START_NS + number)
+    (row,) = printed(capsys, path)["topics"]
+    assert row["image"]["unread"] is None
+
+
 def test_stamps_of_two_cameras_on_one_topic_do_not_go_backwards() -> None:
     times = Times()
     for k in range(5):

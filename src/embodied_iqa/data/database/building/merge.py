@@ -20,7 +20,7 @@ from embodied_iqa.base.tables import rows_of, table_of, write_table
 from embodied_iqa.data.database.building.finish import finish
 from embodied_iqa.data.database.building.step_annotate import Block, blocks_of
 from embodied_iqa.data.database.building.step_score import score_database
-from embodied_iqa.data.database.edits import waiting_edits
+from embodied_iqa.data.database.edits import annotate_command, waiting_edits
 from embodied_iqa.data.database.joined_runs import merged_execution, write_execution
 from embodied_iqa.data.database.record import MERGED, DatabaseRecord, RecordedSubject
 from embodied_iqa.data.database.schema import ANNOTATIONS, PAIRS, REFERENCES, TASKS, Annotation
@@ -49,8 +49,8 @@ def merge_databases(
     stores = (first, second)
     for store in stores:
         if waiting := waiting_edits(store, Journal(store.path)):
-            command = f"embodied-iqa annotate --out {store.path}"
-            raise InputError(f"{store.path} has {waiting} edits that its tables lack", expected=command)
+            message = f"{store.path} has {waiting} edits that its tables lack"
+            raise InputError(message, expected=annotate_command(store))
     subjects = _subjects(stores)
     execution = merged_execution(stores)
     with JobFolder(out, "merge of databases", resumes=False).locked():
