@@ -92,3 +92,29 @@ def test_a_person_without_the_terminal_of_the_trial_answers_what_is_asked(
         assert late.endswith("run 2 was judged already: not done"), late
     assert "run 3 waits" in fourth
     assert "got 'clear'" in fourth
+
+
+def test_an_answer_while_the_robot_is_still_stopped_is_not_called_taken(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    asked = AskPerson(Stage.RECOVER, 1, "the robot made an emergency stop")
+    still = "the robot made an emergency stop\nIt is still stopped: release the button first."
+    stops = [still]
+    with cell_node("trial_node", "") as node:
+
+        def answered(_event: Event) -> None:
+            if stops:
+                attendance.ask(asked, stops.pop(), TRIAL)
+
+        attendance, spin = Attendance(node, COMPLETION_S, answered), SpinThread(node)
+        attendance.ask(asked, asked.problem, TRIAL)
+        assert main(["attend", "clear"]) == 1
+        said = capsys.readouterr()
+        assert "taken: clear" not in said.out
+        assert said.err.splitlines()[-1] == (
+            "embodied-iqa: not taken: the robot made an emergency stop; It is still stopped: release the "
+            "button first."
+        )
+        assert main(["attend", "clear"]) == 0
+        assert "taken: clear" in capsys.readouterr().out
+        spin.close()

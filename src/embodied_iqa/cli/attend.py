@@ -18,6 +18,9 @@ from embodied_iqa.runs.trial.protocol import Stage
 
 _END_RUN: Final = "end-run"
 _WAIT_S: Final = 10.0
+_AGAIN_S: Final = 3.0
+"""Longest wait for a question to be asked again, because the robot is still stopped."""
+_MOVES: Final = frozenset({"ready", "clear"})
 _ASKED: Final = {
     Stage.PREPARE: "run {} waits: put the scene back and keep clear of the arm",
     Stage.JUDGE: "run {} has ended: was the task done? The arm goes back unless it was stopped: keep clear",
@@ -56,6 +59,9 @@ def run(arguments: argparse.Namespace) -> int:
             _show(asked := asked_of(said), words_of(said), as_json=arguments.json)
             if arguments.word is not None:
                 refused = _answer(arguments, asked, said, trial.answer)
+                if asked is not None and not refused and arguments.word in _MOVES:
+                    again = trial.asked_again(*asked, _AGAIN_S)
+                    refused = again and f"not taken: {'; '.join(again.splitlines())}"
     if refused:
         raise InputError(refused)
     if arguments.word is not None:

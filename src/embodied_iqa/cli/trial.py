@@ -138,11 +138,11 @@ def run(arguments: argparse.Namespace) -> int:
     seen: set[Stage] = set()
     try:
         remarks = [*([note] if note else []), *_run_with_progress(sessions, run_folder, seen)]
+        scores = finish_session(info, folders, remarks)
+        page = report_of_folder(run_folder)
     except BaseException as error:
         _leave(run_folder, [folder.recording for folder in folders], seen, error)
         raise
-    scores = finish_session(info, folders, remarks)
-    page = report_of_folder(run_folder)
     if arguments.json:
         print_json(scores.tree())
         return 0

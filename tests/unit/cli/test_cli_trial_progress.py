@@ -5,18 +5,23 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from embodied_iqa.base.errors import EmbodiedIqaError, InputError
 from embodied_iqa.cli import trial
+from embodied_iqa.cli.interrupts import EXIT_CODE
+from embodied_iqa.cli.main import main
 from embodied_iqa.imaging.images.codecs import write_image
 from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.live.ros import environment
 from embodied_iqa.pages.reports.trial import trial_report
 from embodied_iqa.runs.graph.camera_parameters import CameraParameters
 from embodied_iqa.runs.graph.camera_sources import CameraSource
-from embodied_iqa.runs.graph.session_plan import TaskFolder
+from embodied_iqa.runs.graph.node_table import resolve
+from embodied_iqa.runs.graph.session_plan import SessionPlan, TaskFolder
 from embodied_iqa.runs.trial.protocol import Stage
 
 
@@ -91,6 +96,28 @@ def test_a_trial_whose_second_task_cannot_start_reports_the_first(
     trial._leave(tmp_path, recordings, {Stage.RESET}, error)
     assert capsys.readouterr().err.startswith(f"what was recorded: {how}")
     assert [entry.name for entry in tmp_path.iterdir()] == ["first"]
+
+
+def test_an_interrupt_while_scores_are_computed_names_the_command_that_reports(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def ran(sessions: Any, _run_folder: Path, seen: set[Stage]) -> list[str]:
+        seen.add(Stage.EXECUTE)
+        sessions[0][1][0].recording.touch()
+        return []
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.chdir(tmp_path)
+    plan = SessionPlan(("pick the red cube",), 7, (), resolve())
+    monkeypatch.setattr(trial, "check", lambda _arguments: plan)
+    monkeypatch.setattr(environment, "prepare_environment", lambda: None)
+    monkeypatch.setattr(environment, "require_ros", lambda: None)
+    monkeypatch.setattr(trial, "_run_with_progress", ran)
+    monkeypatch.setattr(trial, "finish_session", interrupted)
+    assert main(["trial", "--out", "run"]) == EXIT_CODE
+    assert "what was recorded: embodied-iqa report run" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

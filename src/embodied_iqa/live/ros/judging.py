@@ -10,6 +10,7 @@ import json
 import os
 import select
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
@@ -40,6 +41,7 @@ _POLL_S: Final = 1.0
 _CALL_S: Final = 10.0
 _AGAIN_S: Final = 1.0
 """A trial that does not know a new client yet drops its response."""
+_AGAIN_POLL_S: Final = 0.1
 _DOMAIN: Final = "ROS_DOMAIN_ID"
 
 
@@ -104,6 +106,27 @@ class TrialQuestions:
             return self._send(int(line.question.stage), line.question.run_index, line)
         except UserError as error:
             return str(error)
+
+    def asked_again(self, stage: Stage, run_index: int, wait_s: float) -> str:
+        """Return the words in which an answered question is asked again; empty where the trial has gone on.
+
+        Args:
+            stage: Of the question.
+            run_index: Of the question.
+            wait_s: Longest time to wait, where the trial does not say that it goes on.
+        """
+        until_s = time.monotonic() + wait_s
+        while time.monotonic() < until_s and not self.absent(0.0):
+            try:
+                said = self.refusal()
+            except UserError:  # it has ended meanwhile
+                break
+            if asked_of(said) == (stage, run_index):
+                return words_of(said) or "the question is asked again"
+            if self._stage not in {"", stage.name.lower()}:
+                break
+            time.sleep(_AGAIN_POLL_S)
+        return ""
 
     def _send(self, stage: int, run_index: int, answer: AnswerLine | None) -> str:
         request = ConfirmRun.Request(stage=stage, run_index=run_index)

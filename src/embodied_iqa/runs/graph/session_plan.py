@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -162,14 +163,24 @@ def check_task(text: str, graph: GraphParameters, policies: Sequence[SubjectRefe
         policies: VLAs that are given the task, instead of that of vla_node.
 
     Raises:
-        UsageError: The cell does not know a word, it is not a sentence, or a subject cannot parse it.
+        UsageError: The cell does not know a word, it is not a sentence or names a file, or a subject cannot
+            parse it.
     """
+    if _names_file(text):
+        raise UsageError("a task is a sentence, not a file", expected="--task TEXT for each task", got=text)
     if graph.arm_node.robot.is_simulated:
         return str(parse_instruction(text))
     check_sentence(text)
     for subject in (*graph.subjects[:-1], *(policies or graph.subjects[-1:])):
         check_parses(subject, text)
     return text
+
+
+def _names_file(text: str) -> bool:
+    """Return whether a task is the name of a file that exists, such as of a task file."""
+    with suppress(OSError, ValueError):  # too long for a name
+        return bool(Path(text).suffix) and Path(text).is_file()
+    return False
 
 
 def check_tasks(texts: Sequence[str], graph: GraphParameters) -> tuple[str, ...]:

@@ -51,10 +51,17 @@ Fields = dict[str, Value]
 
 @dataclass(frozen=True, slots=True)
 class TaskEntry:
-    """The fields of one task."""
+    """The fields of one task.
+
+    Attributes:
+        line: Counted from 1.
+        fields: Those of known names.
+        is_whole: Nothing of the task is left out for its structure.
+    """
 
     line: int
     fields: Fields
+    is_whole: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,8 +221,9 @@ def _yaml_entry(node: Any, faults: list[LineError]) -> Entry:
     with _noting(faults):
         for item in [] if tasks is None else _items(tasks, "tasks"):
             with _noting(faults):
+                known = len(faults)
                 task = _scalars(_members(item, _TASK_FIELDS, "a task", faults), faults)
-                found.append(TaskEntry(_line(item), task))
+                found.append(TaskEntry(_line(item), task, is_whole=len(faults) == known))
     return Entry(_line(node), fields, found, is_whole=len(faults) == before)
 
 

@@ -224,10 +224,7 @@ class _Checker:
         texts: set[str] = set()
         for item in entry.tasks[:MAX_RANK]:
             before = len(self.errors)
-            parts = self._parts(item, is_whole=entry.is_whole)
-            if parts is None:
-                continue
-            rank, text, verb = parts
+            rank, text, verb = self._parts(item)
             is_right = rank is not None and text is not None and len(self.errors) == before
             if rank is not None and rank in ranks:
                 self.report(item.line, "two tasks of an image have one rank", got=rank)
@@ -240,16 +237,14 @@ class _Checker:
                 tasks.append(Task(identity, rank, text, verb=verb, source=TaskSource.FILE))
         return sorted(tasks, key=lambda task: task.rank)
 
-    def _parts(self, item: TaskEntry, *, is_whole: bool) -> tuple[int | None, str | None, Verb | None] | None:
-        """Return rank, text and verb of a task, each None where it is wrong; None of an incomplete task."""
-        missing = [name for name in ("rank", "text") if name not in item.fields]
-        if missing and not is_whole:
-            return None
-        if missing:
-            self.report(item.line, "a task is incomplete", expected="rank and text", got=f"no {missing[0]}")
-            return None
-        rank = self._number(item.fields["rank"], "rank", 1, MAX_RANK)
-        return rank, self._sentence(item.fields["text"]), self._word(item.fields.get("verb"), Verb)
+    def _parts(self, item: TaskEntry) -> tuple[int | None, str | None, Verb | None]:
+        """Return rank, text and verb of a task, each None where it is wrong or not there."""
+        missing = [f"no {name}" for name in ("rank", "text") if name not in item.fields]
+        if missing and item.is_whole:  # else what is missing may be the key that is misspelt
+            got = " and ".join(missing)
+            self.report(item.line, "a task is incomplete", expected="rank and text", got=got)
+        rank = self._number(item.fields.get("rank"), "rank", 1, MAX_RANK)
+        return rank, self._sentence(item.fields.get("text")), self._word(item.fields.get("verb"), Verb)
 
     def _number(self, value: Value | None, name: str, low: int, high: int) -> int | None:
         if value is None:
@@ -260,8 +255,10 @@ class _Checker:
         self.report(value.line, f"bad {name}", expected=expected, got=value.text[:40])
         return None
 
-    def _sentence(self, value: Value) -> str | None:
+    def _sentence(self, value: Value | None) -> str | None:
         """Return a task as it is written; the line break that ends a block of YAML is not part of it."""
+        if value is None:
+            return None
         try:
             return check_sentence(value.text.removesuffix("\n"))
         except UsageError as error:

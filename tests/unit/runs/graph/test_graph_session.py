@@ -316,3 +316,15 @@ def test_the_period_of_a_real_arm_is_its_models_and_in_no_file(
 ) -> None:
     values = in_force(resolve((), overrides))
     assert values["arm_node"].get("controller.dt_s") == period_s
+
+
+def test_the_name_of_a_file_is_no_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert check_tasks(("tasks.yaml",), resolve(overrides=ANY_WORDS)) == ("tasks.yaml",)
+    (tmp_path / "tasks.yaml").touch()
+    for graph in (resolve(), resolve(overrides=ANY_WORDS)):
+        with pytest.raises(
+            UsageError, match=r"not a file; expected --task TEXT for each task; got 'tasks.yaml'"
+        ):
+            check_tasks(("tasks.yaml",), graph)
+    assert len(check_tasks(("open it. " * 40,), resolve(overrides=ANY_WORDS))) == 1

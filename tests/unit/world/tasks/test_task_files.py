@@ -280,6 +280,23 @@ def test_one_pass_finds_missing_images_of_entries_with_other_errors(folder: Path
     )
 
 
+def test_all_errors_of_a_task_are_reported_beside_an_unknown_key(folder: Path) -> None:
+    tasks = "    - {rank: 9, txt: x, verb: shvoe}\n    - {verb: shvoe}\n    - {text: go, verb: shvoe}\n"
+    _, wrong = check_task_file(written(folder, HEAD + f"- image: a.png\n  tasks:\n{tasks}"))
+    first = HEAD.count("\n") + 3
+    assert sorted(str(error).partition("tasks.yaml:")[2].partition(";")[0] for error in wrong) == [
+        f"{first}: bad rank",
+        f"{first}: unknown key of a task",
+        f"{first}: unknown verb",
+        *(
+            f"{line}: {what}"
+            for line in (first + 1, first + 2)
+            for what in ("a task is incomplete", "unknown verb")
+        ),
+    ]
+    assert any("got 'no rank and no text'" in str(error) for error in wrong)
+
+
 @given(cut=st.integers(0, len(GOOD)), word=st.text(max_size=6))
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_text_is_read_or_refused_in_one_line(folder: Path, cut: int, word: str) -> None:
