@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from embodied_iqa.base.errors import UsageError
 from embodied_iqa.base.lazy import INSTALL_STUDIO, importing
-from embodied_iqa.cli.output import print_left_out
+from embodied_iqa.cli.output import print_left_out, print_note
 from embodied_iqa.models.subjects.wire.tokens import token_from
 
 _LAST_PORT = 65535
@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
         from embodied_iqa.pages.studio import server
         from embodied_iqa.pages.studio.kit.context import Studio
         from embodied_iqa.pages.studio.kit.security import Address
-        from embodied_iqa.pages.studio.kit.sources import fault_of
+        from embodied_iqa.pages.studio.kit.sources import fault_of, shows
         from embodied_iqa.pages.studio.watch.gate_page import gate_of
     address = Address(arguments.host, arguments.port)
     token = token_from(arguments.token_env)
@@ -77,10 +77,20 @@ def run(arguments: argparse.Namespace) -> int:
     there = [folder for folder in folders if folder not in faults]
     shown = Studio.of(there or folders, token)
     print_left_out(map(str, faults.values()))
+    for folder in there if arguments.folders else ():
+        if not shows(folder):
+            print_note(_nothing_in(folder))
     if arguments.live_gate:
         shown.gate = gate_of(arguments.live_gate, token_from(arguments.gate_token_env))
     server.serve(shown, arguments.host, arguments.port, _say_in_json if arguments.json else _say)
     return 0
+
+
+def _nothing_in(folder: Path) -> str:
+    """Return that the studio finds nothing in a folder, and where its results can be read."""
+    page = folder / "report.html"
+    where = f"open {page}" if page.is_file() else "what is written there later is shown"
+    return f"{folder} holds nothing that the studio shows: {where}"
 
 
 def _say(url: str) -> None:

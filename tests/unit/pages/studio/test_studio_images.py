@@ -101,3 +101,22 @@ def test_a_wrong_folder_is_left_out_and_the_others_are_served(
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"embodied-iqa: {wrong} is not a folder; expected ")
     assert len(served) == 1
+
+
+def test_a_given_folder_with_nothing_to_show_is_named_with_its_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(server, "serve", lambda *_: None)
+    monkeypatch.chdir(tmp_path)
+    write_image(tmp_path / "photos/one.png", image(View.TOP, 1))
+    for name in ("results", "empty"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "results/report.html").touch()
+    assert main(["studio", "photos", "results", "empty"]) == 0
+    assert capsys.readouterr().err.splitlines() == [
+        "note: results holds nothing that the studio shows: open results/report.html",
+        "note: empty holds nothing that the studio shows: what is written there later is shown",
+    ]
+    monkeypatch.chdir(tmp_path / "empty")
+    assert main(["studio"]) == 0
+    assert not capsys.readouterr().err

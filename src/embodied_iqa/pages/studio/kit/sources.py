@@ -113,6 +113,11 @@ def fault_of(folder: Path) -> InputError | None:
     return InputError(f"{folder} is not a folder", expected=expected)
 
 
+def shows(folder: Path) -> bool:
+    """Return whether anything is in a folder, or directly below it, that the studio shows."""
+    return any(True for _ in _sources_in((folder.resolve(),)))
+
+
 def kind_of(path: Path) -> SourceKind | None:
     """Return what a folder holds; None for nothing that the studio shows."""
     if is_database(path):
