@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import multiprocessing
 import os
 import signal
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +18,8 @@ from embodied_iqa.base.jobs.engine import EngineKind
 from embodied_iqa.cli.main import main
 from embodied_iqa.models.vision.predictions import VisionTask
 from embodied_iqa.suites.miqa.database import MiqaDatabase
-from fail_points import fail_point
-from live_process import TRIAL_S, completed, running_program
+from fail_points import fail_point, kill_before
+from live_process import TRIAL_S, running_program
 from miqa_vision import FAULT, MODELS, write_coco
 from small_disk import small_disk
 
@@ -62,21 +62,40 @@ def tree(path: Path) -> dict[str, str]:
     }
 
 
-def program(words: list[str]) -> list[str]:
-    return [sys.executable, "-m", "embodied_iqa.cli.main", *words]
+def killed_here(words: list[str], moment: int, path: Path, notes: Path) -> None:
+    """Build with one worker in a fork of a process that has loaded what a build takes a second to load."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["miqa_vision", "embodied_iqa.suites.miqa.building.builder", "pandas"])
+    notes.mkdir()
+    builder = context.Process(target=build_until, args=(words, moment, path, notes / "renames"))
+    builder.start()
+    builder.join(TRIAL_S)
+    assert builder.exitcode == -signal.SIGKILL
+
+
+def build_until(words: list[str], moment: int, path: Path, counted: Path) -> None:
+    """The process that is killed."""
+    kill_before(moment, path, counted)
+    sys.exit(main(words))
+
+
+def killed_elsewhere(words: list[str], moment: int, path: Path, notes: Path) -> None:
+    """Build by the command, which is killed with its workers."""
+    command = [sys.executable, "-m", "embodied_iqa.cli.main", *words]
+    with running_program(command, notes / "logs", fail_point(moment, path, notes)) as killed:
+        assert killed.wait(TRIAL_S) == -signal.SIGKILL
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_killed_at_any_file_it_ends_with_the_same_bytes(workers: str, build: Build, tmp_path: Path) -> None:
     path, wanted = tmp_path / "mdb", tree(build.whole)
-    command = program([*build.words, str(path), "--workers", workers])
+    words = [*build.words, str(path), "--workers", workers]
     moments = np.random.default_rng(int(workers)).integers(1, len(wanted) // KILLS, KILLS)
     for kill, moment in enumerate(moments.tolist()):
-        notes = tmp_path / f"kill{kill}"
-        with running_program(command, notes / "logs", fail_point(moment, path, notes)) as killed:
-            assert killed.wait(TRIAL_S) == -signal.SIGKILL
+        begin = killed_here if workers == "1" else killed_elsewhere
+        begin(words, moment, path, tmp_path / f"kill{kill}")
     assert tree(path) != wanted, "it was killed after its end"
-    completed(command, tmp_path / "logs", TRIAL_S)
+    assert main(words) == 0
     assert tree(path) == wanted
 
 
@@ -104,26 +123,19 @@ def test_a_full_disk_is_reported_and_the_build_continues_with_room(
         assert tree(disk / "mdb") == tree(build.whole)
 
 
-def run(words: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
-    """Build with one worker here, with more in a process of their own; return exit code and errors."""
-    if words[-1] == "1":
-        return main(words), capsys.readouterr().err
-    done = subprocess.run(program(words), capture_output=True, text=True, check=False, timeout=TRIAL_S)
-    return done.returncode, done.stderr
-
-
 @pytest.mark.parametrize("case", [("raises", "1"), ("nan", "1"), ("raises", "2")], ids=" by workers ".join)
 def test_a_failing_model_is_named_and_what_is_finished_stays(
     case: tuple[str, str],
     build: Build,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     (fault, workers), path = case, tmp_path / "mdb"
+    words = [*build.words, str(path), "--workers", workers]
     monkeypatch.setenv(FAULT, fault)
-    code, errors = run([*build.words, str(path), "--workers", workers], capsys)
-    assert code == 1
+    assert main(words) == 1
+    errors = capfd.readouterr().err  # also that of the workers
     line = errors.strip().splitlines()[-1]
     assert "Traceback" not in errors
     assert "image p3" in line
@@ -134,7 +146,7 @@ def test_a_failing_model_is_named_and_what_is_finished_stays(
     assert "p3" not in values
     assert values == {"p0", "p1", "p2"} or workers == "2"
     monkeypatch.delenv(FAULT)
-    assert run([*build.words, str(path), "--workers", workers], capsys)[0] == 0
+    assert main(words) == 0
     assert tree(path) == tree(build.whole)
 
 
