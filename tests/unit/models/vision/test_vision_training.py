@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import shutil
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -64,6 +66,25 @@ def small(name: str, **changes: object) -> VisionRecipe:
 def trained(recipe: VisionRecipe, stored: Path, folder: Path) -> tuple[Network, list[EpochResult]]:
     """Train on the stored samples."""
     return train_member(recipe, SampleStore(stored), folder, on_epoch=lambda _: None)
+
+
+LEARNING = {"cls-residual-64": 20, "cls-vit-64": 14, "det-plain-160": 5, "ins-residual-192": 5}
+"""Members that learn the few samples, and the epochs that they take."""
+Learned = Callable[[str], tuple[Network, list[EpochResult]]]
+
+
+@pytest.fixture(scope="module")
+def learned(stored: Path, tmp_path_factory: pytest.TempPathFactory) -> Learned:
+    """Returns a member, trained once for all tests, and its epochs; six of a member beyond `LEARNING`."""
+
+    @cache
+    def once(name: str) -> tuple[Network, list[EpochResult]]:
+        recipe = small(name, epochs=6)
+        if name in LEARNING:
+            recipe = small(name, epochs=LEARNING[name], augmentation=Augmentation.NONE)
+        return trained(recipe, stored, tmp_path_factory.mktemp("state") / name)
+
+    return once
 
 
 def test_samples_are_stored_with_their_truth(stored: Path) -> None:
@@ -173,13 +194,10 @@ def test_a_batch_learns_a_part_of_many_masks(stored: Path, monkeypatch: pytest.M
     assert len(set(part.shape_cells[:, 0].tolist())) > 3  # of all images, not the first ones
 
 
-@pytest.mark.parametrize(
-    ("name", "epochs"),
-    [("cls-residual-64", 20), ("cls-vit-64", 14), ("det-plain-160", 5), ("ins-residual-192", 5)],
-)
-def test_few_samples_are_learned(name: str, epochs: int, stored: Path, tmp_path: Path) -> None:
-    recipe = small(name, epochs=epochs, augmentation=Augmentation.NONE)
-    _, results = trained(recipe, stored, tmp_path / "state")
+@pytest.mark.parametrize("name", LEARNING)
+def test_few_samples_are_learned(name: str, learned: Learned) -> None:
+    _, results = learned(name)
+    assert len(results) == LEARNING[name]
     assert results[-1].loss < 0.6 * results[0].loss
 
 
@@ -201,11 +219,11 @@ def test_a_stopped_training_ends_with_the_same_weights(name: str, stored: Path, 
     "name", ["cls-vit-64", "cls-convmixer-80", "det-depthwise-224", "ins-plain-160", "ins-residual-192"]
 )
 def test_the_exported_network_equals_the_trained_one(
-    name: str, stored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, stored: Path, learned: Learned, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(onnx_writer, "_LARGE", 10**9)  # no weight in half precision
-    recipe, store = small(name, epochs=6), SampleStore(stored)
-    network, _ = trained(recipe, stored, tmp_path / "state")
+    recipe, store = RECIPES[name], SampleStore(stored)
+    network, _ = learned(name)
     export_network(network, recipe.input_px, tmp_path / "network.onnx")
     session = open_session((tmp_path / "network.onnx").read_bytes(), name)
     images = np.stack([shrink(store.image(index), recipe.input_px) for index in (0, 4, 5)])
