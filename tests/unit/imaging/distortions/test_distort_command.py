@@ -48,10 +48,10 @@ def hashes(out: Path) -> dict[str, str]:
 
 
 def test_any_number_of_workers_makes_the_same_folder(folder: Path, tmp_path: Path):
-    for workers in ("1", "3"):
+    for workers in ("1", "2"):
         command = ["distort", "--all", "--levels", "2,5", str(folder), "--out", str(tmp_path / workers)]
         assert main([*command, "--seed", "3", "--workers", workers]) == 0
-    first, second = hashes(tmp_path / "1"), hashes(tmp_path / "3")
+    first, second = hashes(tmp_path / "1"), hashes(tmp_path / "2")
     assert first == second
     assert len(first) == 30 * 2 * 3 + 2 + 1  # images, manifests, the lock
 
@@ -217,9 +217,9 @@ def test_a_recording_is_distorted_as_it_was_live(tmp_path: Path, photographs: li
 
 
 def test_random_levels_depend_on_seed_and_image_only(folder: Path, tmp_path: Path):
-    for out in ("x", "y"):
+    for out, workers in (("x", "1"), ("y", "2")):
         command = ["distort", str(folder), "--all", "--levels", "random", "--out", str(tmp_path / out)]
-        assert main([*command, "--format", "webp"]) == 0
+        assert main([*command, "--format", "webp", "--workers", workers]) == 0
     assert hashes(tmp_path / "x") == hashes(tmp_path / "y")
     records = json.loads((tmp_path / "x" / "manifest.json").read_text())["images"]
     assert len(records) == 90
@@ -265,7 +265,16 @@ def test_mistakes_are_reported_in_one_line(
 def test_what_was_written_below_the_images_is_not_distorted_again(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    command = ["distort", str(folder), "--distortion", "10:1", "--out", str(folder / "sub" / "new")]
+    command = [
+        "distort",
+        str(folder),
+        "--workers",
+        "1",
+        "--distortion",
+        "10:1",
+        "--out",
+        str(folder / "sub" / "new"),
+    ]
     assert main(command) == 0
     first = hashes(folder)
     assert main(command) == 0
