@@ -43,7 +43,7 @@ from embodied_iqa.world.simulation.world import World
 LARGEST_PANEL_BYTES = 25_000_000
 SHIPPED = members_in()
 VLAS, VLMS = (tuple(name for name in SHIPPED if name in role) for role in (VLA_NAMES, VLM_NAMES))
-SCENES = 30
+SCENES = 15
 ASKED = 12
 """Scenes of the questions: each is answered three times."""
 SEED = 77_003
