@@ -98,7 +98,8 @@ def _recipe(name: str, **changes: object) -> Recipe:
 def _save(n: int, part: Path, seed: int = 0) -> None:
     """Store a part with tasks of rank 2 for every camera: the red ball, by what stands beside it."""
     samples = _samples(n, seed)
-    shown = {(view, kind): _samples(n, seed, kind).images[CELL_VIEWS.index(view)] for view, kind in FORMATS}
+    formatted = {kind: _samples(n, seed, kind).images for kind in dict.fromkeys(kind for _, kind in FORMATS)}
+    shown = {(view, kind): formatted[kind][CELL_VIEWS.index(view)] for view, kind in FORMATS}
     save_samples(samples, shown, part)
     ranked = TaskLabels(
         tuple(("pick the ball beside the blue one",) for _ in range(n)),
