@@ -121,7 +121,8 @@ def program() -> str:
     found = shutil.which(_PROGRAM)
     if found and Path(found).samefile(own):
         return _PROGRAM
-    return shlex.quote(min(str(own), os.path.relpath(own), key=len))
+    near = os.path.relpath(own)
+    return shlex.quote(min(str(own), near if os.sep in near else f".{os.sep}{near}", key=len))
 
 
 def next_command(*words: object) -> None:

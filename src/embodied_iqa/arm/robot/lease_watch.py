@@ -6,7 +6,7 @@ Python. Where a command names its frame, `leases.LeaseBook` also says whether th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from embodied_iqa.arm.lease_options import LeaseOptions
@@ -91,8 +91,12 @@ class LeaseWatch:
         return replace(self, _newest={**self._newest, lease.view: arrived})
 
     def permission(self, views: Iterable[View], now: Moment) -> Permission:
-        """Return whether a robot may move now: the worst of some cameras, HOLD without any."""
-        return worst_of(self._permission(view, now) for view in views)
+        """Return whether a robot may move now: the worst of some cameras, HOLD without any.
+
+        Of several cameras, the reason names the one.
+        """
+        wanted = tuple(views)
+        return worst_of(_named(self._permission(view, now), view, wanted) for view in wanted)
 
     def _permission(self, view: View, now: Moment) -> Permission:
         newest = self._newest.get(view)
@@ -145,6 +149,12 @@ def _deciding(before: _Arrived, arrived: _Arrived) -> _Arrived:
         needs_decision=first.needs_decision or second.needs_decision,
     )
     return _Arrived(both, arrived.came_ns, min(before.ends_ns, arrived.ends_ns), before.ahead)
+
+
+def _named(found: Permission, view: View, wanted: Collection[View]) -> Permission:
+    if not found.reason or len(wanted) == 1 or f"the {view} view" in found.reason:
+        return found
+    return replace(found, reason=f"{view}: {found.reason}")
 
 
 def _order(lease: GateLease) -> tuple[int, int, Verdict]:

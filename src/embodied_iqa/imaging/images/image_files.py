@@ -94,7 +94,7 @@ def find_images(folder: Path, *, recursive: bool = False) -> FoundImages:
 
 
 def _holds_none(found: FoundImages) -> InputError:
-    if any(found.folder.rglob("*.tfrecord*")):
+    if any(any(file.parent.glob("*.tfrecord*")) for file in found.folder.rglob("dataset_info.json")):
         return InputError(f"{str(found.folder)!r} is an RLDS data set, {UNREAD}")
     what = f"{str(found.folder)!r} holds no images" + (f" ({found.note})" if found.unread else "")
     return InputError(what, expected=f"files *{', *'.join(IMAGE_SUFFIXES)}")

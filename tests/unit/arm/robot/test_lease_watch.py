@@ -41,7 +41,8 @@ def test_every_camera_has_to_pass_and_the_first_end_counts() -> None:
     assert both.permission((View.WRIST,), at(225)).verdict is Verdict.PASS
     assert both.permission(BOTH, at(225)).reason == "the lease of the top view ran out 5 ms ago"
     held = both.with_lease(lease(120, Verdict.REJECT, View.WRIST, reason="dark"), at(120))
-    assert held.permission(BOTH, at(120)) == Permission(Verdict.REJECT, "dark", 0, 120 * MS)
+    assert held.permission(BOTH, at(120)) == Permission(Verdict.REJECT, "wrist: dark", 0, 120 * MS)
+    assert held.permission((View.WRIST,), at(120)).reason == "dark"
     missing = Permission(Verdict.HOLD, "no lease of the side view", 0, 0)
     assert both.permission((*BOTH, View.SIDE), at(115)) == missing
     assert both.permission((), at(115)) == Permission(Verdict.HOLD, "no camera is judged", 0, 0)
@@ -52,7 +53,7 @@ def test_of_several_cameras_the_worst_verdict_or_else_the_first_end_counts(views
     passed = watch(lease(100), lease(110, view=View.WRIST))
     assert passed.permission(views, at(115)) == Permission(Verdict.PASS, "", 220 * MS, 100 * MS)
     severe = watch(lease(100, Verdict.HOLD), lease(110, Verdict.REJECT, View.WRIST, reason="dark"))
-    assert severe.permission(views, at(115)) == Permission(Verdict.REJECT, "dark", 0, 110 * MS)
+    assert severe.permission(views, at(115)) == Permission(Verdict.REJECT, "wrist: dark", 0, 110 * MS)
 
 
 def test_the_newest_frame_counts_whatever_comes_later() -> None:

@@ -50,6 +50,7 @@ def test_a_folder_of_nothing_else_says_so(folder: Path) -> None:
 def test_an_rlds_data_set_is_called_one(tmp_path: Path) -> None:
     (tmp_path / "set" / "1.0.0").mkdir(parents=True)
     (tmp_path / "set" / "1.0.0" / "set-train.tfrecord-00000-of-00001").touch()
+    (tmp_path / "set" / "1.0.0" / "dataset_info.json").touch()
     for path in (tmp_path / "set", tmp_path / "set" / "1.0.0"):
         with pytest.raises(InputError, match=r"is an RLDS data set, which is not read: convert it"):
             open_frames(path)

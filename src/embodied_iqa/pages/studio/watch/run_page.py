@@ -81,6 +81,7 @@ def routes(studio: Studio) -> list[Route]:
 def _layout(request: Request) -> Response:
     """Return the layout for Foxglove with a run's first two cameras instead of those of the cell."""
     views = [view for view in request.query_params.get("views", "").split(",") if is_view(view)]
+    del views[len(_SHIPPED_VIEWS) :]
     free = [one for one in _SHIPPED_VIEWS if one not in views]
     names = dict(zip(free, [one for one in views if one not in _SHIPPED_VIEWS], strict=False))
     layout = shared_file("config/foxglove/trial.json").read_text(encoding="utf-8")

@@ -123,7 +123,7 @@ def advice_of(judged: JudgedFrames, threshold: Threshold, kind: LossKind) -> str
     risk, nothing = threshold.promise.risk, ""
     if threshold.passed >= 1.0:
         lost = f"without a gate the loss is already {threshold.seen_risk:.2g}, below the risk {risk:g}"
-        nothing = f"this threshold holds nothing: {lost}; "
+        nothing = f"this threshold holds no image like those of the calibration: {lost}; "
     if ranked < _COIN:
         worse = f"this judge ranks the images of the calibration worse than a coin (AUC {ranked:.2f})"
         return f"{nothing}{worse}: no threshold helps, take another judge"

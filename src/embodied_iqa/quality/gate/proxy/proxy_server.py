@@ -19,6 +19,7 @@ from embodied_iqa.models.subjects.serving.conversation import Conversation, Subj
 from embodied_iqa.models.subjects.serving.listener import Listener, ServingOptions, StoppableServer
 from embodied_iqa.models.subjects.subject_options import Acts
 from embodied_iqa.models.subjects.wire.errors import WireError, one_line
+from embodied_iqa.models.subjects.wire.openvla import OPENVLA_PATH
 from embodied_iqa.models.subjects.wire.policy_client import OWN_PROTOCOL, PolicyClient, WireLimits
 from embodied_iqa.models.subjects.wire.sockets import Address
 from embodied_iqa.quality.gate.gatekeeper import Gatekeeper
@@ -151,7 +152,8 @@ def stranger_in_words(fitted_to: Sequence[str], address: str, metadata: Mapping[
         for key in ("name", "version", "revision")
     )
     called = Acts.of_version(version).policy_of(name)
-    known = {called, f"{name}@{revision}", address} if name else {address}
+    known = {called, f"{name}@{revision}"} if name else set()
+    known.add(_place_of(address))
     others = [policy for policy in fitted_to if not known & _names_of(policy)]
     if not others:
         return ""
@@ -161,7 +163,13 @@ def stranger_in_words(fitted_to: Sequence[str], address: str, metadata: Mapping[
 
 def _names_of(policy: str) -> set[str]:
     """Return what a policy may be called: ``A or B`` is A and B, ``NAME=ADDRESS`` is NAME and ADDRESS."""
-    return {word for one in policies_in(policy) for word in (one, *one.split("=", 1))}
+    words = {word for one in policies_in(policy) for word in (one, *one.split("=", 1))}
+    return {_place_of(word) if "://" in word else word for word in words}
+
+
+def _place_of(address: str) -> str:
+    """Return an address without what makes no other place of it: how a policy acts, and OpenVLA's path."""
+    return address.partition(" (acts ")[0].rstrip("/").removesuffix(OPENVLA_PATH)
 
 
 class _Session:
