@@ -237,4 +237,5 @@ def _options(arguments: argparse.Namespace) -> BuildOptions:
     options = {"vlm": graph.vlm_node.options, "vla": graph.vla_node.options}
     subjects, engine = _panel(arguments), engine_of(arguments)
     command = own_command()
-    return read_plan(BuildOptions, arguments, subjects=subjects, engine=engine, command=command, **options)
+    given = {"subjects": subjects, "engine": engine, "chosen": arguments.panel is not None, **options}
+    return read_plan(BuildOptions, arguments, command=command, **given)

@@ -223,16 +223,17 @@ def check(arguments: argparse.Namespace) -> int:
     stored = CameraFrames(arguments.source, _calibrated_views(arguments, file), _topics(arguments))
     print_note(stored.note)
     results: list[_Checked] = []
-    is_known = True
+    sizes: set[tuple[View, int, int]] = set()
     for frame in track(stored, arguments.source.name):
         height_px, width_px, _ = frame.rgb.shape
-        is_known &= (frame.view, width_px, height_px) in known
+        sizes.add((frame.view, width_px, height_px))
         judged = gatekeeper.judge_alone(frame.view, frame.rgb)
         results.append(_Checked(frame.view, frame.name, judged.verdict.name.lower(), judged.reason))
+    is_known = sizes <= known
     views = tuple(dict.fromkeys(result.view for result in results))
     by_statistics = unfitted(choice, file, views)
     print_note(unfitted_in_words(choice, by_statistics))
-    print_note(advice_in_words(choice, file, views))
+    print_note(advice_in_words(choice, file, views, sizes))
     words = [verdict.name.lower() for verdict in Verdict]
     counts = {word: sum(result.verdict == word for result in results) for word in words}
     if arguments.json:

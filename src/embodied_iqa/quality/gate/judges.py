@@ -61,9 +61,22 @@ def unfitted_in_words(choice: JudgeChoice, cameras: Collection[str]) -> str:
     return f"no fit of the judge {choice} for {', '.join(cameras)}: judged by statistics" if cameras else ""
 
 
-def advice_in_words(choice: JudgeChoice, file: GateFile, views: Collection[View]) -> str:
-    """Return what `gate fit` advises about the judge of some cameras; empty where it advises nothing."""
+def advice_in_words(
+    choice: JudgeChoice,
+    file: GateFile,
+    views: Collection[View],
+    sizes: Collection[tuple[View, int, int]] | None = None,
+) -> str:
+    """Return what `gate fit` advises about the judge of some cameras; empty where it advises nothing.
+
+    Args:
+        choice: The judge.
+        file: The gate's calibration.
+        views: The cameras.
+        sizes: Cameras with width and height [px] of their images, where these are known.
+    """
     fits = [one for one in file.fitted if one.choice == choice and one.view in views and one.advice]
+    fits = [one for one in fits if sizes is None or one.camera in sizes]
     return "; ".join(f"{one.view} {one.width_px}x{one.height_px}: {one.advice}" for one in fits)
 
 

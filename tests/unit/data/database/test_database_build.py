@@ -159,6 +159,13 @@ def test_growing_and_a_new_subject_compute_only_what_is_missing(
         pytest.fail("was asked again")
 
     monkeypatch.setattr(ClassicalVlm, "answer", never)
+    store, record = DatabaseStore(tmp_path / "db"), whole.record()
+    store.write_record(
+        dataclasses.replace(record, subjects=(dataclasses.replace(record.subjects[0], version="1"),))
+    )
+    with pytest.raises(InputError, match=r"answered in .*db as another version; expected 1, .*; got '2'"):
+        build_photos(tmp_path / "db", tasks_file, references=5, chosen=False)
+    store.write_record(record)
     summary = build_photos(tmp_path / "db", tasks_file, references=5, subjects=(VLM, VLA))
     assert summary.steps[Step.ANNOTATE].rows == 155
     assert summary.record.counts["annotations"] == 310

@@ -354,7 +354,8 @@ def test_a_threshold_that_holds_nothing_is_named() -> None:
     nothing = control_risk(scenes, Promise(0.1))
     assert nothing.passed == 1.0
     assert advice_of(judged, nothing, LossKind.DECISION) == (
-        "this threshold holds nothing: without a gate the loss is already 0.02, below the risk 0.1; "
+        "this threshold holds no image like those of the calibration: "
+        "without a gate the loss is already 0.02, below the risk 0.1; "
         "a lower --risk, or the judge statistics (gate calibrate), holds more"
     )
     assert not advice_of(judged, replace(nothing, passed=0.9), LossKind.DECISION)

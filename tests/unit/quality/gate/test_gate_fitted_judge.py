@@ -368,3 +368,6 @@ def test_the_check_of_images_repeats_the_advice_of_the_fit(
     assert note in capsys.readouterr().err.splitlines()
     assert main(arguments) == 0
     assert "holds nothing" not in capsys.readouterr().err, "statistics judge"
+    write_image(tmp_path / "top" / "a.png", GOOD[::2, ::2])
+    main([*arguments, "--judge", "learned"])
+    assert "holds nothing" not in capsys.readouterr().err, "of another size"

@@ -421,6 +421,8 @@ def test_the_command_names_the_policy_of_a_fit_before_another(
         ("openpi://gpu:8000", {"name": "own"}, ""),
         ("own=openpi://gpu:8000", {}, ""),
         ("pi0 (acts always)", {"name": "pi0", "version": "3-always"}, ""),
+        ("own=openpi://gpu:8000/", {"name": "other"}, ""),
+        ("openpi://gpu:8000 (acts always)", {}, ""),
         ("pi0 (acts always)", {"name": "pi0"}, "pi0 (acts always), and promises nothing of others"),
         ("python:own:make", {"name": "o\nwn"}, "python:own:make, and promises nothing of others; the"),
         ("python:own:make", {"name": "own"}, "; the server calls itself own"),
@@ -433,6 +435,13 @@ def test_names_of_policies_are_compared(fitted: str, metadata: dict[str, Any], w
     assert bool(said) == bool(words)
     assert words in said
     assert "\n" not in said
+
+
+def test_openvlas_path_makes_no_other_place_and_one_fit_of_two_may_be_anothers():
+    for address in ("openvla+http://gpu:8000", "openvla+http://gpu:8000/act"):
+        assert not stranger_in_words(["openvla+http://gpu:8000/act"], address, {})
+    said = stranger_in_words(["pi0", "mine"], "openpi://gpu:8000", {"name": "pi0"})
+    assert said.startswith("the judge was for some cameras or sizes fitted to mine, and promises nothing")
 
 
 @pytest.mark.parametrize(

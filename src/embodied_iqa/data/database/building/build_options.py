@@ -95,6 +95,7 @@ class BuildOptions:
         vla: Options of VLAs.
         retry: Query again where a subject failed.
         command: Builds the same again; kept in the record until the build has ended.
+        chosen: Whether a user named the subjects; others are those of the database, whose answers stay.
     """
 
     subjects: tuple[SubjectReference, ...] = ()
@@ -104,3 +105,4 @@ class BuildOptions:
     vla: VlaOptions = field(default_factory=VlaOptions)
     retry: bool = False
     command: str = "the same build"
+    chosen: bool = True

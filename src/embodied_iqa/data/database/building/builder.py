@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from embodied_iqa import __version__
-from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.files import remove_parts
 from embodied_iqa.base.jobs.engine import BlockReport, Engine, Job
 from embodied_iqa.base.jobs.folder import JobFolder
@@ -174,13 +174,25 @@ class _Builder:
         subjects = {subject.name: subject for subject in answered}
         for reference in self._options.subjects if Step.ANNOTATE in self._options.steps else ():
             member = load_member(reference, self._options.vlm, self._options.vla)
-            subjects[member.name] = RecordedSubject.of(member.name, member.role, member.info)
+            now = RecordedSubject.of(member.name, member.role, member.info)
+            if not self._options.chosen:
+                self._keep_answers(subjects.get(member.name), now)
+            subjects[member.name] = now
         ordered = tuple(subjects[name] for name in sorted(subjects))
         hashes = {name: value for name, value in record.sha256.items() if not self._writes(name)}
         command = self._options.command
         self._store.write_record(
             replace(record, embodied_iqa=__version__, subjects=ordered, sha256=hashes, unfinished=command)
         )
+
+    def _keep_answers(self, before: RecordedSubject | None, now: RecordedSubject) -> None:
+        """Refuse to query a subject of the database as another version: its answers would be replaced."""
+        if before is not None and before.version != now.version:
+            raise InputError(
+                f"{now.name} has answered in {self._store.path} as another version",
+                expected=f"{before.version}, by the parameters of then, or --panel to query it anew",
+                got=now.version,
+            )
 
     def _note_views(self) -> None:
         """Name the scores that references will lack, as soon as their views are known."""

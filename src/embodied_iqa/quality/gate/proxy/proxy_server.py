@@ -158,7 +158,8 @@ def stranger_in_words(fitted_to: Sequence[str], address: str, metadata: Mapping[
     if not others:
         return ""
     server = f"the server calls itself {called}" if name else "the server does not say its name"
-    return f"the judge was fitted to {', '.join(others)}, and promises nothing of others; {server}"
+    part = " for some cameras or sizes" if len(others) < len(fitted_to) else ""
+    return f"the judge was{part} fitted to {', '.join(others)}, and promises nothing of others; {server}"
 
 
 def _names_of(policy: str) -> set[str]:
