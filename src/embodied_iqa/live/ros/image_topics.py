@@ -86,5 +86,7 @@ def _is_own(node: Node, topic: str) -> bool:
     if topic.startswith(f"{node.get_fully_qualified_name()}/"):
         return True
     trial = {(entry.name, node.get_namespace()) for entry in GRAPH}
+    if (node.get_name(), node.get_namespace()) not in trial:
+        return False
     publishers = {(one.node_name, one.node_namespace) for one in node.get_publishers_info_by_topic(topic)}
-    return (node.get_name(), node.get_namespace()) in trial and bool(publishers) and publishers <= trial
+    return bool(publishers) and publishers <= trial
