@@ -45,12 +45,13 @@ def merge(arguments: argparse.Namespace) -> int:
     stores = open_database(arguments.first), open_database(arguments.second)
     record = merge_databases(*stores, arguments.out, arguments.workers)
     counts = {name: count for name, count in record.counts.items() if name != "failures"}
+    first, second = ({subject.name for subject in store.record().subjects} for store in stores)
+    one = sorted(first ^ second)
     if arguments.json:
-        print_json({"database": str(arguments.out), "counts": counts})
+        print_json({"database": str(arguments.out), "counts": counts, "in_one_only": one})
         return 0
     print(f"{arguments.out}: {_counted(counts)}")
-    first, second = ({subject.name for subject in store.record().subjects} for store in stores)
-    if one := sorted(first ^ second):
+    if one:
         print_note(f"in one of them only: {', '.join(one)}; the other part has none of their answers")
         next_command("annotate", "--out", arguments.out)
         return 0

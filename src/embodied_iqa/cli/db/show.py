@@ -49,10 +49,11 @@ def _print(sample: Sequence[SampledPair]) -> None:
         table = table_of(*headings, title=f"{_title(item)}\n{item.task.text}", right=("score",))
         for name, answers in item.answers.items():
             score = item.scores.get(name)
-            shown = "-" if score is None else f"{score:.3f}" if item.views[name] else f"{score:.3f}*"
+            shown = "-" if score is None else f"{score:.3f}" + "*" * (name not in item.own_view)
             table.add_row(name, *map(answer_text, answers), shown)
         console().print(table)
-    if not all(item.views[name] for item in sample for name in item.answers):
+    scored = [(item, name) for item in sample for name, score in item.scores.items() if score is not None]
+    if any(name not in item.own_view for item, name in scored):
         print("* not made for this view: does not count")
 
 

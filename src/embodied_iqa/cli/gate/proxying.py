@@ -179,8 +179,8 @@ def _recorded(arguments: argparse.Namespace, setting: GateSetting) -> Iterator[G
             check = shlex.join(
                 ["gate", "check", str(recorder.path), "--calibration", str(arguments.calibration)]
             )
-            needs = f" (needs {INSTALL_DATA})" if find_spec("cv2") is None else ""
-            print(f"{found}\nnext: {program()} {check}{needs}", file=sys.stderr)
+            print(f"{found}\nnext: {program()} {check}", file=sys.stderr)
+            print_note(f"it needs {INSTALL_DATA}" if find_spec("cv2") is None else "")
         else:
             recorder.path.unlink(missing_ok=True)
             print(f"{recorder.path}: not kept: nothing was judged", file=sys.stderr)

@@ -80,7 +80,11 @@ def state_of(store: DatabaseStore) -> str:
     """Return what a database lacks before its tables are final, with the command; empty for nothing."""
     if (command := store.record().unfinished) is not None:
         return f"the build of {store.path} has not ended: {command}"
-    if waiting := waiting_edits(store, Journal(store.path)):
+    try:
+        waiting = waiting_edits(store, Journal(store.path))
+    except InputError as error:  # tables are read without it
+        return f"edits of people are not known: {error}"
+    if waiting:
         edits = f"{waiting} edits of people are" if waiting > 1 else "1 edit of a person is"
         return f"{edits} not in the tables of {store.path}: {annotate_command(store)}"
     return ""

@@ -28,7 +28,7 @@ class SampledPair:
         task: The easiest task of the reference.
         answers: Subject to its answers on the reference and on the distorted image.
         scores: Subject to its score; None where it has none.
-        views: Subject to whether it is made for the view of the reference; other scores count nowhere.
+        own_view: Subjects whose score counts: others are not made for the view of the reference.
     """
 
     pair: Pair
@@ -36,7 +36,7 @@ class SampledPair:
     task: ReferenceTask
     answers: Mapping[str, tuple[Annotation, Annotation]]
     scores: Mapping[str, float | None]
-    views: Mapping[str, bool]
+    own_view: Collection[str]
 
     def tree(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -50,7 +50,7 @@ class SampledPair:
                     "reference": answer_text(first),
                     "distorted": answer_text(second),
                     "score": self.scores.get(name),
-                    "own_view": self.views[name],
+                    "own_view": name in self.own_view,
                 }
                 for name, (first, second) in self.answers.items()
             },
@@ -88,7 +88,6 @@ def draw_pairs(store: DatabaseStore, count: int, seed: int) -> list[SampledPair]
     tasks = _easiest(rows_of(ReferenceTask, _of(store.tasks(), "reference_id", owners)))
     answers = {name: dict(_answers(store, name, tasks)) for name in store.subjects()}
     scores = _scores(store, pairs, tasks)
-    subjects = store.record().subjects
     return [
         SampledPair(
             pair,
@@ -99,8 +98,8 @@ def draw_pairs(store: DatabaseStore, count: int, seed: int) -> list[SampledPair]
                 for name, own in answers.items()
                 if pair.reference_id in own and pair.pair_id in own
             },
-            scores.get(pair.pair_id, {}),
-            {one.name: one.info.is_made_for(references[pair.reference_id].view) for one in subjects},
+            {name: score for name, (score, _) in scores.get(pair.pair_id, {}).items()},
+            {name for name, (_, counts) in scores.get(pair.pair_id, {}).items() if counts},
         )
         for pair in pairs
     ]
@@ -126,14 +125,15 @@ def _answers(
 
 def _scores(
     store: DatabaseStore, pairs: Sequence[Pair], tasks: Mapping[str, ReferenceTask]
-) -> dict[str, dict[str, float | None]]:
+) -> dict[str, dict[str, tuple[float | None, bool]]]:
+    """Return each pair's scores by subject, and whether they count."""
     if not store.scores_file.is_file():
         return {}
-    table = store.scores(["subject", "reference_id", "pair_id", "task_id", "score"])
-    found: dict[str, dict[str, float | None]] = {}
+    table = store.scores(["subject", "reference_id", "pair_id", "task_id", "score", "own_view"])
+    found: dict[str, dict[str, tuple[float | None, bool]]] = {}
     for row in _of(table, "pair_id", [pair.pair_id for pair in pairs]).to_pylist():
         if row["task_id"] == tasks[row["reference_id"]].task_id:
-            found.setdefault(row["pair_id"], {})[row["subject"]] = row["score"]
+            found.setdefault(row["pair_id"], {})[row["subject"]] = row["score"], row["own_view"]
     return found
 
 

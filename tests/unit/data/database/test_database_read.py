@@ -27,7 +27,6 @@ from embodied_iqa.data.database.joined_runs import joined_execution
 from embodied_iqa.data.database.run_rows import COLUMNS
 from embodied_iqa.data.database.store import DatabaseStore, open_database
 from embodied_iqa.imaging.images.frame import Frame, Intrinsics, View
-from embodied_iqa.world.protocols import SubjectInfo
 
 
 @pytest.fixture(scope="module")
@@ -197,12 +196,14 @@ def test_show_draws_reference_and_distorted_image(
 
 
 def test_show_marks_scores_of_views_that_count_nowhere(
-    halves: tuple[DatabaseStore, DatabaseStore],
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, halves: tuple[DatabaseStore, DatabaseStore], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(SubjectInfo, "is_made_for", lambda _info, _view: False)
-    assert main(["db", "show", str(halves[0].path), "--pairs", "1"]) == 0
+    shutil.copytree(halves[0].path, tmp_path / "db")
+    store = DatabaseStore(tmp_path / "db")
+    table = pq.read_table(store.scores_file)
+    place = table.schema.get_field_index("own_view")
+    pq.write_table(table.set_column(place, "own_view", pa.array([False] * len(table))), store.scores_file)
+    assert main(["db", "show", str(store.path), "--pairs", "1"]) == 0
     said = capsys.readouterr().out
     assert re.search(r"\d\.\d{3}\*", said)
     assert "\n* not made for this view: does not count\n" in said
