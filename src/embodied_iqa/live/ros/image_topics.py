@@ -13,6 +13,8 @@ from embodied_iqa.runs.graph.graph_nodes import GRAPH
 
 IMAGE_TYPES: Final = ("sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage")
 _POLICIES: Final = ("reliability", "durability")
+_DRAWN: Final = "/overlay/"
+"""In topics of `gate run` whose images have a verdict drawn above them."""
 _MOST_NAMED: Final = 5
 """Topics in a message for the user."""
 
@@ -82,8 +84,8 @@ def why_no_images(node: Node, topic: str, *, compressed: bool) -> str:
 
 
 def _is_own(node: Node, topic: str) -> bool:
-    """Return whether a topic is below the node's name, or only nodes of the same trial publish it."""
-    if topic.startswith(f"{node.get_fully_qualified_name()}/"):
+    """Return whether a topic is no camera's: below the node's name, drawn on, or of the same trial alone."""
+    if topic.startswith(f"{node.get_fully_qualified_name()}/") or _DRAWN in topic:
         return True
     trial = {(entry.name, node.get_namespace()) for entry in GRAPH}
     if (node.get_name(), node.get_namespace()) not in trial:

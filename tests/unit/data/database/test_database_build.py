@@ -27,6 +27,7 @@ from embodied_iqa.cli.build import building as building_command
 from embodied_iqa.cli.main import main
 from embodied_iqa.data.analysis.loading import load_grid
 from embodied_iqa.data.database.building import build_subjects
+from embodied_iqa.data.database.building import builder as builder_module
 from embodied_iqa.data.database.building.build_options import BuildOptions, BuildPlan, ImageStorage, Step
 from embodied_iqa.data.database.building.builder import build
 from embodied_iqa.data.database.building.step_annotate import Block
@@ -145,6 +146,10 @@ def test_kills_lose_nothing_and_double_nothing(
     assert check_database(store).errors == ()
 
 
+def _refuse(*_arguments: object) -> None:
+    raise InputError("no answer")
+
+
 def test_growing_and_a_new_subject_compute_only_what_is_missing(
     tmp_path: Path, tasks_file: Path, whole: DatabaseStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -166,6 +171,10 @@ def test_growing_and_a_new_subject_compute_only_what_is_missing(
     with pytest.raises(InputError, match=r"answered in .*db as another version; expected 1, .*; got '2'"):
         build_photos(tmp_path / "db", tasks_file, references=5, chosen=False)
     store.write_record(record)
+    with monkeypatch.context() as down:
+        down.setattr(builder_module, "load_member", _refuse)
+        with pytest.raises(InputError, match=r"a subject of .*db, cannot be queried: no answer; .*--panel"):
+            build_photos(tmp_path / "db", tasks_file, references=5, chosen=False)
     summary = build_photos(tmp_path / "db", tasks_file, references=5, subjects=(VLM, VLA))
     assert summary.steps[Step.ANNOTATE].rows == 155
     assert summary.record.counts["annotations"] == 310

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from embodied_iqa import __version__
-from embodied_iqa.base.errors import InputError, UsageError
+from embodied_iqa.base.errors import InputError, UsageError, UserError
 from embodied_iqa.base.files import remove_parts
 from embodied_iqa.base.jobs.engine import BlockReport, Engine, Job
 from embodied_iqa.base.jobs.folder import JobFolder
 from embodied_iqa.base.jobs.plan import another_plan, require_same_plan
 from embodied_iqa.data.database.building.build_options import BuildOptions, BuildPlan, Step
-from embodied_iqa.data.database.building.build_subjects import load_member
+from embodied_iqa.data.database.building.build_subjects import Member, load_member
 from embodied_iqa.data.database.building.finish import finish
 from embodied_iqa.data.database.building.own_views import UnscoredViews, unscored_views
 from embodied_iqa.data.database.building.step_annotate import AnnotateStep
@@ -29,6 +29,7 @@ from embodied_iqa.data.database.edits import apply_edits
 from embodied_iqa.data.database.record import DatabaseRecord, RecordedSubject
 from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.imaging.images.frame import View
+from embodied_iqa.models.subjects.reference import SubjectReference
 
 _PLANNED: Final = {Step.REFERENCES, Step.TASKS, Step.DISTORT}
 """Steps that depend on the plan; the others use the existing tables, also in a merged database."""
@@ -173,7 +174,7 @@ class _Builder:
         answered = [item for item in record.subjects if self._store.annotation_files(item.name)]
         subjects = {subject.name: subject for subject in answered}
         for reference in self._options.subjects if Step.ANNOTATE in self._options.steps else ():
-            member = load_member(reference, self._options.vlm, self._options.vla)
+            member = self._loaded(reference)
             now = RecordedSubject.of(member.name, member.role, member.info)
             if not self._options.chosen:
                 self._keep_answers(subjects.get(member.name), now)
@@ -184,6 +185,15 @@ class _Builder:
         self._store.write_record(
             replace(record, embodied_iqa=__version__, subjects=ordered, sha256=hashes, unfinished=command)
         )
+
+    def _loaded(self, reference: SubjectReference) -> Member:
+        try:
+            return load_member(reference, self._options.vlm, self._options.vla)
+        except UserError as error:
+            if self._options.chosen:
+                raise
+            message = f"{reference.text}, a subject of {self._store.path}, cannot be queried: {error}"
+            raise InputError(message, expected="it there, or --panel NAMES without it") from error
 
     def _keep_answers(self, before: RecordedSubject | None, now: RecordedSubject) -> None:
         """Refuse to query a subject of the database as another version: its answers would be replaced."""

@@ -226,6 +226,9 @@ def _kept_in(studio: Studio, name: str) -> Source | None:
     """
     if not name and not any(source.kind in _KEPT_IN for source in studio.sources.all()):
         return None
+    if not name:
+        runs = [source.name for source in studio.sources.all() if source.kind in _KEPT_IN]
+        raise UsageError("choose where the judgement is kept", available=runs)
     source = _folder(studio, name)
     if source.kind not in _KEPT_IN:
         raise UsageError("judgements are kept with runs", expected="a run or an experiment", got=source.name)

@@ -157,7 +157,8 @@ def _number(values: Mapping[str, list[Any]], name: str) -> float:
     if name in values or not (colon and index.isdecimal()):
         state = _numbers(values, name)
         if len(state) != 1:
-            expected = f"one number, or such as {name}:{len(state) - 1} for the last one"
+            more = f", or such as {name}:{len(state) - 1} for the last one" if len(state) else ""
+            expected = f"one number{more}"
             got = f"{len(state)} numbers"
             raise InputError(f"{name} is not the state of a column", expected=expected, got=got)
         return float(state[0])
