@@ -354,6 +354,8 @@ def test_every_column_of_the_opinions_is_that_of_the_export(tmp_path: Path) -> N
 def test_losses_by_refusal_and_wrong_motion_add_up(tmp_path: Path) -> None:
     store = write_database(tmp_path / "DB")
     write_database_report(store)
+    page = (store.path / "report.html").read_text(encoding="utf-8")
+    assert "Which of the two does less harm is not measured." in page
     rows = store.scores().to_pandas().query("role == 'vla'")
     lost = (1 - rows["score"]).groupby(rows["refused"].astype(bool)).mean() * rows.groupby("refused").size()
     pairs = len(store.pairs()) * rows["subject"].nunique()

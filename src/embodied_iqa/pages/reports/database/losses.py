@@ -30,7 +30,10 @@ def chapter(study: Study) -> Chapter:
     """Return the chapter."""
     found = study.groups.get(Group.DECISION)
     losses = {} if found is None else found.losses
-    lead = "A policy that refuses does no harm; one that acts and ends elsewhere does."
+    lead = (
+        "A policy that refuses stays still; one that acts may end elsewhere. Which of the two does less harm "
+        "is not measured."
+    )
     parts = tuple(Part(title_of(by), (_table(by, rows),)) for by, rows in losses.items())
     return Chapter("losses", "Refusals and wrong motions", lead if parts else "No VLA was scored.", "", parts)
 
