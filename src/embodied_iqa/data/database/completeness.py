@@ -37,6 +37,12 @@ def answers_of(store: DatabaseStore, subject: str, columns: list[str]) -> Any:
     return pa.concat_tables([empty, *store.annotation_parts(subject, columns)])
 
 
+def failed_subjects(store: DatabaseStore, names: Iterable[str]) -> list[str]:
+    """Return those of some subjects that have rows of answers, all of them failures."""
+    errors = {name: answers_of(store, name, ["error"])["error"] for name in names}
+    return [name for name, column in errors.items() if len(column) and not column.null_count]
+
+
 def begun_subjects(store: DatabaseStore, names: Iterable[str]) -> dict[str, int]:
     """Return those of some subjects that have answers but not all of them, and how many they lack."""
     begun = [name for name in names if store.annotation_files(name)]

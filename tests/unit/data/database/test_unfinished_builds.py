@@ -4,19 +4,37 @@ from __future__ import annotations
 
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from photo_database import VLA, VLM, build_photos, make_photos
 
 from embodied_iqa.base.errors import UsageError
+from embodied_iqa.base.jobs.engine import EngineOptions
 from embodied_iqa.cli.main import main
 from embodied_iqa.data.database.building import step_annotate
-from embodied_iqa.data.database.building.build_options import Step
+from embodied_iqa.data.database.building.build_options import BuildOptions, BuildPlan, Step
+from embodied_iqa.data.database.building.builder import build
 from embodied_iqa.data.database.check import check_database
+from embodied_iqa.data.database.sources.photographs import FolderSource
 from embodied_iqa.data.database.store import DatabaseStore
+from embodied_iqa.imaging.images.frame import Frame, View
+from embodied_iqa.models.subjects.reference import parse_reference
+from embodied_iqa.world.protocols import SubjectInfo
 
 COMMAND = "embodied-iqa build --out DB"
+SAYS = "python:test_unfinished_builds:Says"
+
+
+class Says:
+    """Needs nothing but the image."""
+
+    info = SubjectInfo("says", "1", "says how bright it is", (View.TOP,))
+
+    def answer(self, frame: Frame, task: str) -> str:
+        """Return the mean and the task."""
+        return f"{round(frame.rgb.mean())}: {task}"
 
 
 @pytest.fixture(scope="module")
@@ -98,6 +116,28 @@ def test_subjects_without_an_answer_were_only_planned(
     summary = build_photos(store.path, tasks_file, references=5, subjects=(VLM,))
     assert [subject.name for subject in summary.record.subjects] == [VLM]
     assert check_database(store).result == "correct"
+
+
+@pytest.mark.parametrize("grows", [False, True])
+def test_subjects_that_failed_on_everything_are_dropped(grows: bool, tmp_path: Path) -> None:
+    tasks, out = make_photos(tmp_path / "photos", range(4)), tmp_path / "db"
+    plan = BuildPlan(3, FolderSource(tasks.parent, tasks), seed=5)  # where the tool was is not known
+    panel = (parse_reference(SAYS), parse_reference(VLA))
+    both = BuildOptions(panel, engine=EngineOptions(workers=1))
+    record = build(out, plan, both).record
+    assert record.counts["failures"] == {SAYS: 0, VLA: 93}
+    store = DatabaseStore(out)
+    plan, alone = replace(plan, references=3 + grows), replace(both, subjects=panel[:1])
+    # not where the scores would keep them
+    build(out, replace(plan, references=3), replace(alone, steps=(Step.ANNOTATE,)))
+    assert store.annotation_files(VLA)
+    record = build(out, plan, alone).record
+    assert [subject.name for subject in record.subjects] == [SAYS]
+    assert record.counts["failures"] == {SAYS: 0}
+    assert not store.annotations(VLA).exists()
+    assert set(store.scores(["subject"])["subject"].to_pylist()) == {SAYS}
+    assert check_database(store).result == "correct"
+    assert not any(VLA in remark for remark in check_database(store).remarks)
 
 
 def test_a_panel_that_leaves_a_subject_unfinished_is_refused(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +24,7 @@ from embodied_iqa.data.database.building.step_annotate import AnnotateStep
 from embodied_iqa.data.database.building.step_distort import make_pairs
 from embodied_iqa.data.database.building.step_references import ReferenceStep
 from embodied_iqa.data.database.building.step_score import score_database
-from embodied_iqa.data.database.completeness import begun_subjects
+from embodied_iqa.data.database.completeness import begun_subjects, failed_subjects
 from embodied_iqa.data.database.database_folder import RECORD_FILE, is_database
 from embodied_iqa.data.database.edits import apply_edits
 from embodied_iqa.data.database.record import DatabaseRecord, RecordedSubject
@@ -168,6 +169,8 @@ class _Builder:
                 known = {name: value for name, value in record.plan.items() if name in tree}
                 require_same_plan(self._store.path, known, tree)
                 self._require_all_references()
+        failed = self._failed_left_out(record)
+        record = replace(record, subjects=tuple(x for x in record.subjects if x.name not in failed))
         if Step.ANNOTATE in self._options.steps:
             self._require_panel(record)
         # a subject without an answer was only planned
@@ -180,7 +183,14 @@ class _Builder:
                 self._keep_answers(subjects.get(member.name), now)
             subjects[member.name] = now
         ordered = tuple(subjects[name] for name in sorted(subjects))
-        hashes = {name: value for name, value in record.sha256.items() if not self._writes(name)}
+        gone = {self._store.annotations(name) for name in failed}
+        hashes = {
+            name: value
+            for name, value in record.sha256.items()
+            if not self._writes(name) and (self._store.path / name).parent not in gone
+        }
+        for folder in gone:  # before the record: what it then lacks was only planned
+            shutil.rmtree(folder)
         command = self._options.command
         self._store.write_record(
             replace(record, embodied_iqa=__version__, subjects=ordered, sha256=hashes, unfinished=command)
@@ -203,6 +213,14 @@ class _Builder:
                 expected=f"{before.version}, by the parameters of then, or --panel to query it anew",
                 got=now.version,
             )
+
+    def _failed_left_out(self, record: DatabaseRecord) -> list[str]:
+        """Return the subjects that the panel leaves out and that never answered, of a build that scores."""
+        if not {Step.ANNOTATE, Step.SCORE} <= set(self._options.steps):
+            return []  # their rows would stay among the scores
+        asked = {reference.text for reference in self._options.subjects}
+        names = [subject.name for subject in record.subjects if subject.name not in asked]
+        return failed_subjects(self._store, names)
 
     def _note_views(self) -> None:
         """Name the scores that references will lack, as soon as their views are known."""
