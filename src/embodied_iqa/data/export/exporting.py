@@ -17,6 +17,7 @@ from embodied_iqa.base.files import require_empty
 from embodied_iqa.data.analysis.grid import ScoreGrid
 from embodied_iqa.data.analysis.loading import load_grid
 from embodied_iqa.data.database.store import DatabaseStore
+from embodied_iqa.data.database.unanswered import unseen_targets
 from embodied_iqa.data.export.hugging_face import card_head, fill_hugging_face, origins
 from embodied_iqa.data.export.opinions import opinions_of, views_text
 from embodied_iqa.data.export.plain import fill_csv
@@ -103,7 +104,9 @@ def _fill(store: DatabaseStore, grid: ScoreGrid, form: ExportFormat, licence: _L
         ExportFormat.PYIQA: fill_pyiqa,
         ExportFormat.HUGGING_FACE: fill_hugging_face,
     }[form]
-    text = f"{fill(store, opinions_of(grid), folder)}\n\n{views_text(grid)}"
+    remarks = unseen_targets(store, all_views=grid.all_views).remarks
+    notes = "".join(f"\n\nNote: {remark}." for remark in remarks)
+    text = f"{fill(store, opinions_of(grid), folder)}\n\n{views_text(grid)}{notes}"
     head = []
     if form is ExportFormat.HUGGING_FACE:  # the tasks of simulated scenes are English
         language = "en" if origins(store) == {False} else None

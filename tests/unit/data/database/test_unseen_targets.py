@@ -58,6 +58,13 @@ def test_every_command_says_the_same(tmp_path: Path, capsys: pytest.CaptureFixtu
         assert f"note: {remark}\n" in capsys.readouterr().out
     assert main(["report", str(out)]) == 0
     assert remark in (out / "report.html").read_text(encoding="utf-8")
+    measured = ["--out", str(tmp_path / "bench"), "--metrics", "psnr", "--repeats", "1", "--draws", "10"]
+    assert main(["benchmark", str(out), *measured]) == 0
+    assert f"{remark}\n" in capsys.readouterr().out
+    assert remark in (tmp_path / "bench" / "report.html").read_text(encoding="utf-8")
+    for form in ("pyiqa", "hf", "csv"):
+        assert main(["export", str(out), "--format", form, "--out", str(tmp_path / form)]) == 0
+        assert f"\nNote: {remark}.\n" in (tmp_path / form / "README.md").read_text(encoding="utf-8")
 
 
 def test_decisions_are_counted_apart() -> None:

@@ -23,6 +23,7 @@ from embodied_iqa.data.analysis.means import finite_mean, finite_means
 from embodied_iqa.data.analysis.resampling import References
 from embodied_iqa.data.database.joined_runs import joined_execution
 from embodied_iqa.data.database.store import DatabaseStore
+from embodied_iqa.data.database.unanswered import unseen_targets
 from embodied_iqa.quality.metrics.benchmark.benchmark_plan import PLAN_FILE, BenchmarkPlan, Target
 from embodied_iqa.quality.metrics.benchmark.benchmark_results import (
     ESTIMATOR,
@@ -213,6 +214,7 @@ def _compare(
         tuple(_cross(store, work, entries)),
         (
             *remarks_of(work.targets),
+            *unseen_targets(store, all_views=plan.all_views).remarks,
             *_without_values(entries),
             *_undefined(scores, {entry.name for entry in entries if _is_without_values(entry)}),
             *_not_fitted(scores),
