@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import cv2
@@ -18,10 +20,10 @@ import yaml
 from database_folders import write_database, write_experiment
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.resources import source_checkout
-from embodied_iqa.base.tables import write_table
+from embodied_iqa.base.tables import rows_of, table_of, write_table
 from embodied_iqa.cli.main import main
 from embodied_iqa.data.database.joined_runs import join_execution
-from embodied_iqa.data.database.schema import PAIRS, REFERENCES, SCORES
+from embodied_iqa.data.database.schema import PAIRS, REFERENCES, SCORES, Score
 from embodied_iqa.data.database.splits import SPLIT_SEEDS, training_references
 from embodied_iqa.data.database.store import DatabaseStore
 from embodied_iqa.data.export import exporting
@@ -30,6 +32,7 @@ from embodied_iqa.data.export.hugging_face import card_head
 from embodied_iqa.imaging.distortions.spec import DistortionSpec
 from embodied_iqa.imaging.distortions.stream import FrameDistorter
 from embodied_iqa.imaging.images.codecs import read_image
+from embodied_iqa.models.subjects.catalogue import Role
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +84,24 @@ def test_pyiqa_reads_meta_files_splits_and_images(store: DatabaseStore, tmp_path
         assert meta["ref_name"][column == "train"].nunique() == 4
     bare = pd.read_csv(out / "meta_info_rotation_nr.csv")
     pd.testing.assert_frame_equal(bare, meta.drop(columns="ref_name"))
+
+
+def test_pyiqa_has_files_of_scored_targets_only(store: DatabaseStore, tmp_path: Path) -> None:
+    copy, out = DatabaseStore(tmp_path / "db"), tmp_path / "out"
+    shutil.copytree(store.path, copy.path)
+    unknown = dict.fromkeys(("position", "rotation", "state", "score", "refused"))
+    rows = [
+        row if row.role is Role.VLM else replace(row, **unknown) for row in rows_of(Score, store.scores())
+    ]
+    write_table(copy.scores_file, table_of(Score, rows), SCORES)
+    assert main(["export", str(copy.path), "--format", "pyiqa", "--out", str(out)]) == 0
+    targets = {"cognition", "precision", "recall", "semantics"}
+    files = {f"meta_info_{name}_{kind}.csv" for name in targets for kind in ("fr", "nr")}
+    assert {file.name for file in out.glob("meta_info_*.csv")} == files
+    readme = (out / "README.md").read_text(encoding="utf-8")
+    options = yaml.safe_load(readme.partition("```yaml\n")[2].partition("```")[0])
+    assert options["meta_info_file"] == "meta_info_cognition_fr.csv"
+    assert "Targets: `cognition`, `precision`, `recall`, `semantics`.\nA target without" in readme
 
 
 def test_hugging_face_datasets_loads_the_folder_offline(
