@@ -16,6 +16,7 @@ from embodied_iqa.data.analysis.resampling import FEWEST_REFERENCES
 from embodied_iqa.data.database.store import open_database
 from embodied_iqa.data.database.unanswered import unanswered, unseen_targets
 from embodied_iqa.imaging.distortions.catalogue import catalogue
+from embodied_iqa.imaging.distortions.spec import LEVELS
 from embodied_iqa.models.subjects.unseen_targets import Seen
 from embodied_iqa.pages.reports.kit.formatting import interval_words
 
@@ -44,23 +45,39 @@ def run(arguments: argparse.Namespace) -> int:
 
 def print_group(group: Group, health: GroupHealth) -> None:
     """Print the health of a group of scores."""
-    share = 100 * health.unharmed
-    judged = sum(trend.falls is not None for trend in health.trends)
+    share, levels = 100 * health.unharmed, health.levels
     print(f"{group}: {share:.1f} % of the pairs at {UNHARMED} of 5 or more; ", end="")
-    print(f"{health.falling} of {judged} distortions fall with the level", end="")
-    few = len(health.trends) - judged
-    print(f"; {few} more have fewer than {FEWEST_REFERENCES} references" if few else "")
-    right = ("loss at level 5", "95 % interval", "part of all loss")
-    classes = table_of("class", *right, right=right)
-    for row in health.classes:
-        severe = f"{row.severe:.2f}" if isfinite(row.severe) else "-"
-        classes.add_row(row.name, severe, _interval(row), f"{100 * row.share:.0f} %")
-    console().print(classes)
+    if len(levels) == 1:
+        print(f"every pair has level {levels[0]}: nothing can fall with the level")
+    else:
+        judged = sum(trend.falls is not None for trend in health.trends)
+        print(f"{health.falling} of {judged} distortions fall with the level", end="")
+        few = len(health.trends) - judged
+        print(f"; {few} more have fewer than {FEWEST_REFERENCES} references" if few else "")
+    _print_classes(health, severe=len(levels) > 1 or LEVELS[-1] in levels)
     views = table_of("view", "noise ceiling", "splits", right=("splits",))
     for view, ceiling in health.ceilings.items():
         shown = f"{ceiling.ceiling:.3f}" if not ceiling.reason else f"undefined: {ceiling.reason}"
         views.add_row(view, shown, str(ceiling.splits))
     console().print(views)
+    if len(levels) > 1:
+        _print_trends(health)
+
+
+def _print_classes(health: GroupHealth, *, severe: bool) -> None:
+    """Print the loss of each class; not that at the highest level where no pair has it."""
+    of_severe = (f"loss at level {LEVELS[-1]}", "95 % interval") if severe else ()
+    right = (*of_severe, "part of all loss")
+    classes = table_of("class", *right, right=right)
+    for row in health.classes:
+        loss = f"{row.severe:.2f}" if isfinite(row.severe) else "-"
+        cells = (loss, _interval(row)) if severe else ()
+        classes.add_row(row.name, *cells, f"{100 * row.share:.0f} %")
+    console().print(classes)
+
+
+def _print_trends(health: GroupHealth) -> None:
+    """Print the distortions that are not shown to fall with the level."""
     others = [trend for trend in health.trends if not trend.falls]
     if others:
         print("not shown to fall with the level (intervals overlap, no pair at a level, or few references);")

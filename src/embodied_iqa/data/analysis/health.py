@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import isfinite
 from typing import Final
 
 import numpy as np
@@ -86,6 +87,12 @@ class GroupHealth:
     def falling(self) -> int:
         """Number of distortions whose scores fall with the level."""
         return sum(trend.falls is True for trend in self.trends)
+
+    @property
+    def levels(self) -> tuple[int, ...]:
+        """Levels at which a pair has a score."""
+        means = [pair for trend in self.trends for pair in zip(LEVELS, trend.means, strict=True)]
+        return tuple(sorted({level for level, mean in means if isfinite(mean)}))
 
     @property
     def one_level_each(self) -> bool:

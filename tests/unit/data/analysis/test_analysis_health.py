@@ -118,3 +118,19 @@ def test_a_class_without_an_interval_says_why(
     assert "no interval: 1 reference, 10 are needed" in said
     assert "no interval: 0 references" in said
     assert said.endswith(f"{ONE_LEVEL}\n")
+
+
+@pytest.mark.parametrize("level", [3, 5])
+def test_one_level_in_the_whole_database_is_said_in_one_line(
+    level: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pairs = _pairs()
+    total = np.where(pairs.levels == level, 4.0, np.nan)[:, None].repeat(2, axis=1)
+    print_group(Group.DECISION, _health(pairs, total))
+    said = capsys.readouterr().out
+    assert said.count(f"every pair has level {level}: nothing can fall with the level\n") == 1
+    assert ("loss at level 5" in said) == (level == 5)
+    assert "part of all loss" in said
+    assert "are needed" not in said
+    assert "(-, -" not in said
+    assert "mean score at levels" not in said
