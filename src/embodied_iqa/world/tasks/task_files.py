@@ -281,6 +281,11 @@ class _Checker:
         if value is None or value.text in known:
             return None if value is None else kind(value.text)
         meant = VERB_WORDS.get(value.text, ()) if kind is Verb else ()  # such as "shove" for push
-        available = meant or known
-        self.report(value.line, f"unknown {kind.__name__.lower()}", got=value.text, available=available)
+        fault, got = f"unknown {kind.__name__.lower()}", value.text
+        if meant:
+            self.report(
+                value.line, f"{fault}; got {got!r}; did you mean {' or '.join(meant)}?", available=known
+            )
+        else:
+            self.report(value.line, fault, got=got, available=known)
         return None

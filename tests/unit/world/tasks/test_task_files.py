@@ -252,7 +252,9 @@ def test_a_word_for_a_verb_is_answered_by_its_verb(folder: Path) -> None:
     _, wrong = check_task_file(
         written(folder, HEAD + "- image: a.png\n  tasks: [{rank: 1, text: go, verb: shove}]\n")
     )
-    assert str(wrong[0]).endswith("unknown verb; got 'shove'; available: push")
+    every = ", ".join(Verb)
+    said = f"unknown verb; got 'shove'; did you mean push?; available: {every}"
+    assert str(wrong[0]).endswith(said)
 
 
 def test_one_pass_finds_missing_images_of_entries_with_other_errors(folder: Path) -> None:
