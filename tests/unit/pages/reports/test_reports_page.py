@@ -71,6 +71,24 @@ def test_header_says_what_when_and_with_what(page: lxml.html.HtmlElement) -> Non
     assert page.xpath("//time/@datetime") == ["2026-03-04T12:15:30+00:00"]
 
 
+@pytest.mark.parametrize(
+    ("metadata", "place"),
+    [
+        ({"arm_node.robot": "sim", "arm_node.model": "ur5"}, " in the simulated cell"),
+        ({"arm_node.robot": "ur5", "arm_node.model": "ur5e<b>"}, " on a real ur5e<b>"),
+        ({"arm_node.robot": "none", "arm_node.model": "ur5"}, ""),
+        ({}, ""),
+    ],
+)
+def test_header_says_whether_the_cell_was_simulated(
+    metadata: dict[str, str], place: str, task: ReportedTask, tmp_path: Path
+) -> None:
+    record = replace(task.record, metadata=metadata)
+    shown = page_of([replace(task, record=record)], tmp_path)
+    head = words(shown.xpath("//header[@class='top']")[0])
+    assert f"1 task, 3 runs{place} with classical-vlm and classical-vla" in head
+
+
 def test_summary_has_a_row_a_run_and_headers_for_every_cell(page: lxml.html.HtmlElement) -> None:
     (table,) = page.xpath("//table[contains(@class, 'runs')]")
     columns = table.xpath("./thead/tr/th[@scope='col']")

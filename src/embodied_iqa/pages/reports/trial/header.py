@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
 
@@ -12,6 +12,7 @@ from embodied_iqa.models.scoring.execution_score import Outcome
 from embodied_iqa.pages.reports.kit.formatting import ABSENT, number, plural, share
 from embodied_iqa.pages.reports.kit.page import Tile
 from embodied_iqa.pages.reports.trial.gate_pairs import guarded_tasks
+from embodied_iqa.runs.graph.arm_parameters import RobotKind
 from embodied_iqa.runs.offline.stored_run import ReportedTask
 from embodied_iqa.runs.trial.outcome import silent_camera
 from embodied_iqa.runs.trial.scores import RunScores
@@ -91,7 +92,10 @@ def _tally(runs: Sequence[RunRecord], noun: str) -> str:
 
 
 def subtitle(tasks: Sequence[ReportedTask]) -> str:
-    """Return the number of tasks, with and without the gate counted once, that of runs, and the subjects."""
+    """Return the number of tasks, with and without the gate counted once, that of runs, where, and who.
+
+    Such as "1 task, 3 runs in the simulated cell with classical-vlm and classical-vla".
+    """
     runs = [run for task in tasks for run in task.record.runs]
     names = (
         *(answer.subject for run in runs for answer in run.answers),
@@ -99,7 +103,21 @@ def subtitle(tasks: Sequence[ReportedTask]) -> str:
     )
     subjects = dict.fromkeys(filter(None, names))
     named = f" with {' and '.join(subjects)}" if subjects else ""
-    return f"{_task_count(tasks)}, {plural(len(runs), 'run')}{named}"
+    return f"{_task_count(tasks)}, {plural(len(runs), 'run')}{_where(tasks)}{named}"
+
+
+def _where(tasks: Sequence[ReportedTask]) -> str:
+    """Say what was run: the simulated cell, or a real arm by its model; empty where it is not recorded."""
+    places = dict.fromkeys(_place(task.record.metadata) for task in tasks if task.record.was_executed)
+    words = " and ".join(filter(None, places))
+    return f" {words}" if words else ""
+
+
+def _place(metadata: Mapping[str, str]) -> str:
+    robot, model = metadata.get("arm_node.robot", RobotKind.NONE), metadata.get("arm_node.model", "")
+    if robot == RobotKind.SIM:
+        return "in the simulated cell"
+    return f"on a real {model}" if model and robot != RobotKind.NONE else ""
 
 
 def _task_count(tasks: Sequence[ReportedTask]) -> str:
