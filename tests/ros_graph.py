@@ -87,6 +87,13 @@ class RosGraph:
 
     def __enter__(self) -> Self:
         self.processes.__enter__()
+        try:
+            return self._join()
+        except BaseException:
+            self.processes.stop()
+            raise
+
+    def _join(self) -> Self:
         self._context = Context()
         rclpy.init(
             context=self._context, domain_id=self._domain, signal_handler_options=SignalHandlerOptions.NO
@@ -102,6 +109,7 @@ class RosGraph:
         self.node.destroy_node()
         self._context.try_shutdown()
         self.processes.stop()
+        assert not self.processes.left, f"not gone some time after SIGKILL: {self.processes.left}"
 
     # --- topics and services --------------------------------------------------------------------------------
 

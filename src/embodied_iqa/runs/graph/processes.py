@@ -34,6 +34,15 @@ class ProcessSpec:
     command: tuple[str, ...]
 
 
+def _state_of(pid: int) -> str:
+    """Return the state of a process by the kernel, such as ``D (disk sleep)``."""
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return "gone"
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("State:")), "unknown")
+
+
 class ProcessGroup:
     """Starts processes, each with its own log, and stops them: SIGINT, then SIGTERM, then SIGKILL.
 
@@ -77,6 +86,11 @@ class ProcessGroup:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
+
+    @property
+    def left(self) -> dict[str, str]:
+        """The processes that were started and are not known to have ended, each with its state in words."""
+        return {name: _state_of(one.pid) for name, one in self._running.items() if one.returncode is None}
 
     def log(self, name: str) -> Path:
         """Return the path of a process's log."""
