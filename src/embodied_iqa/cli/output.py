@@ -115,10 +115,11 @@ def own_command() -> str:
 
 def program() -> str:
     """Return what a terminal calls this program: its path where it is not the one on the PATH."""
-    own = Path(sys.argv[0])
+    own, found = Path(sys.argv[0]), shutil.which(_PROGRAM)
+    if own.name == "__main__.py" and not found:
+        return f"{shlex.quote(sys.executable)} -m embodied_iqa"
     if own.name != _PROGRAM or not own.is_file():
         return _PROGRAM
-    found = shutil.which(_PROGRAM)
     if found and Path(found).samefile(own):
         return _PROGRAM
     near = os.path.relpath(own)

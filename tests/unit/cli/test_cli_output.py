@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import pytest
 from embodied_iqa.arm.verdict import GateMode
 from embodied_iqa.cli.experiment.table import print_table
 from embodied_iqa.cli.main import main, parse
-from embodied_iqa.cli.output import console, next_command, table_of
+from embodied_iqa.cli.output import console, next_command, program, table_of
 from embodied_iqa.cli.results import results_table
 from embodied_iqa.imaging.distortions import DistortionSpec
 from embodied_iqa.imaging.images.codecs import write_image
@@ -202,3 +203,8 @@ def test_a_program_that_is_not_on_the_path_is_called_by_its_place(
         monkeypatch.setenv("PATH", path)
         next_command("report", "runs/a b")
         assert capsys.readouterr().err == f"next: {called} report 'runs/a b'\n"
+    monkeypatch.chdir(own.parent)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert program() == "./embodied-iqa"
+    monkeypatch.setattr("sys.argv", [str(tmp_path / "embodied_iqa" / "__main__.py"), "distort"])
+    assert program() == f"{shlex.quote(sys.executable)} -m embodied_iqa"
