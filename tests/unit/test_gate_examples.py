@@ -95,8 +95,8 @@ def test_the_loop_of_the_guide_moves_a_robot_whose_policy_takes_longer_than_a_le
     exec(loop, {"robot": robot, "policy": SimpleNamespace(infer=infer)})
     first, second, dark, after = done
     assert (first, second) == ("first", "second")
-    assert dark.startswith("exposure")
-    assert after.startswith("1 of 5 good frames since: exposure")
+    assert dark.startswith("top: exposure")
+    assert after.startswith("top: 1 of 5 good frames since: exposure")
 
 
 @pytest.mark.usefixtures("clock")
