@@ -27,7 +27,7 @@ _IMAGES: Final = (IMAGE_TYPE, COMPRESSED_TYPE)
 _HEADERS: Final = ("std_msgs/Header", "std_msgs/msg/Header", "Header")
 _MOST_SOURCES: Final = 1000
 _MOST_DECODED: Final = 10
-"""Of damaged images at the begin of a topic."""
+"""Of damaged images at the beginning of a topic."""
 
 
 @dataclass(slots=True)

@@ -84,7 +84,7 @@ def why_no_images(node: Node, topic: str, *, compressed: bool) -> str:
 
 
 def _is_own(node: Node, topic: str) -> bool:
-    """Return whether a topic is no camera's: below the node's name, drawn on, or of the same trial alone."""
+    """Return whether a topic is an output: of the node, of its trial alone, or with a verdict drawn on it."""
     if topic.startswith(f"{node.get_fully_qualified_name()}/") or _DRAWN in topic:
         return True
     trial = {(entry.name, node.get_namespace()) for entry in GRAPH}

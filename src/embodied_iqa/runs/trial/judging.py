@@ -117,7 +117,7 @@ def utc_of(stamp_ns: int) -> str:
 
 
 def probed(refused: str, trial: AskingTrial, words: str) -> str:
-    """Return what a `PROBE` is told of the open question, which `trial_of` and `words_of` read again."""
+    """Return the reply to a `PROBE` about the open question; `trial_of` and `words_of` read it."""
     return "\n".join([refused, json.dumps(unstructure(trial)), words])
 
 

@@ -194,7 +194,7 @@ def unscored_subjects(
 def _views_elsewhere(record: TrialRecord, policy: str) -> str:
     """Return that a policy cannot have constants, as it sees other cameras than the simulated cell's.
 
-    Empty where it sees those only, or where it is no policy.
+    Empty if it sees only those, or is not a policy.
     """
     chunks = [chunk for run in record.runs for chunk in run.chunks if chunk.subject == policy]
     seen = dict.fromkeys(view for one in chunks for view in (one.view, *dict(one.other_frames)))

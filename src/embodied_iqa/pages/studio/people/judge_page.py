@@ -224,10 +224,10 @@ def _kept_in(studio: Studio, name: str) -> Source | None:
     Raises:
         UserError: It is something else, or not there.
     """
-    if not name and not any(source.kind in _KEPT_IN for source in studio.sources.all()):
-        return None
     if not name:
         runs = [source.name for source in studio.sources.all() if source.kind in _KEPT_IN]
+        if not runs:
+            return None
         raise UsageError("choose where the judgement is kept", available=runs)
     source = _folder(studio, name)
     if source.kind not in _KEPT_IN:
