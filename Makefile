@@ -52,7 +52,7 @@ types: setup ## mypy, strict
 
 test: test-setup ## every test: style (ruff, mypy strict, layering), unit, ROS graph, faults
 	@echo "tests are collected first, without a line: some seconds, minutes on a busy machine"
-	$(ENVIRONMENT)/python -m pytest --strict-skips $(if $(filter-out 1,$(WORKERS)),-n $(WORKERS)) $(ARGS)
+	$(ENVIRONMENT)/python -m pytest --strict-skips --workers $(WORKERS) $(ARGS)
 
 test-setup: docs-setup # what tests need beyond `make models`: Ray, Chromium for the tests of pages, and what builds the site
 	@bash scripts/setup.sh --models --ray --browser $(if $(CPU),--cpu)

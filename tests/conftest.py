@@ -1,7 +1,7 @@
 """What every test runs in: traffic stays on this machine, sessions keep out of each other's way.
 
 The environment is set while this file is imported: before any test module imports rclpy, MuJoCo or NumPy.
-With `pytest -n 3` (pytest-xdist) each worker is such a session, with a ROS domain of its own.
+With `pytest --workers 3` (`suite_workers`) each worker is such a session, with a ROS domain of its own.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 import signal
 import tempfile
 from collections.abc import Generator, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import hypothesis
@@ -21,21 +21,25 @@ from embodied_iqa.live.ros.domain import own_domain
 from suite_cost import Cost
 from suite_order import Order
 from suite_skips import StrictSkips, permitted_here
+from suite_workers import Spread
 
 hypothesis.settings.register_profile("any machine", deadline=None, derandomize=True)  # also a busy one
 hypothesis.settings.load_profile("any machine")
 
 
+@contextmanager
+def _own_traffic() -> Iterator[None]:
+    """A ROS domain and a folder of ROS's logs for this process."""
+    logs = tempfile.TemporaryDirectory(prefix="embodied-iqa-ros-log-", ignore_cleanup_errors=True)
+    with own_domain() as domain, logs as folder:
+        os.environ.update(ROS_DOMAIN_ID=str(domain), ROS_LOG_DIR=folder)
+        yield
+
+
 def _prepare() -> ExitStack:
     held = ExitStack()
-    domain = held.enter_context(own_domain())
-    logs = tempfile.TemporaryDirectory(prefix="embodied-iqa-ros-log-", ignore_cleanup_errors=True)
-    os.environ.update(
-        ROS_DOMAIN_ID=str(domain),
-        ROS_AUTOMATIC_DISCOVERY_RANGE="LOCALHOST",
-        ROS_LOG_DIR=held.enter_context(logs),
-        MUJOCO_GL="egl",
-    )
+    held.enter_context(_own_traffic())
+    os.environ.update(ROS_AUTOMATIC_DISCOVERY_RANGE="LOCALHOST", MUJOCO_GL="egl")
     for name in ("COLUMNS", "LINES", "FORCE_COLOR", "TTY_COMPATIBLE"):  # services for tests set them
         os.environ.pop(name, None)
     for library in ("OMP", "OPENBLAS", "MKL"):
@@ -59,6 +63,7 @@ pytest_plugins = ["open_graphics"]
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Options of `make test`, `make stress` and of who keeps tests/lists."""
     group = parser.getgroup("suite", "the suite of embodied_iqa (tests/README.md)")
+    group.addoption("--workers", type=int, default=1, metavar="N", help="processes that share the tests")
     group.addoption("--strict-skips", action="store_true", help="a skip not in tests/lists/skips.txt fails")
     group.addoption("--record-durations", action="store_true", help="write tests/lists/durations.txt")
     group.addoption("--stress", action="store_true", help="run the tests that are marked `stress` too")
@@ -69,8 +74,9 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Order(), "suite-order")
     if config.getoption("strict_skips"):
         config.pluginmanager.register(StrictSkips(permitted_here()), "suite-skips")
-    if not hasattr(config, "workerinput"):
-        config.pluginmanager.register(Cost(), "suite-cost")
+    config.pluginmanager.register(Cost(), "suite-cost")
+    if config.getoption("workers") > 1:
+        config.pluginmanager.register(Spread(config.getoption("workers"), _own_traffic), "suite-spread")
 
 
 def pytest_collectstart() -> None:
@@ -107,7 +113,7 @@ def pytest_runtest_teardown() -> Generator[None, None, None]:
 
 
 def pytest_unconfigure() -> None:
-    """Give the domain back and remove ROS's logs, also where no test has run, as beside `pytest -n 3`."""
+    """Give the domain back and remove ROS's logs, also where no test has run, as with `--collect-only`."""
     _HELD.close()
 
 

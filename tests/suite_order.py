@@ -7,14 +7,11 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
 
 import pytest
-
-Entry = TypeVar("Entry")
 
 LISTS = Path(__file__).resolve().parent / "lists"
 DURATIONS = LISTS / "durations.txt"
@@ -118,52 +115,18 @@ def longest_first(nodeids: list[str], seconds: Mapping[str, float]) -> list[int]
     return sorted(range(len(nodeids)), key=rank)
 
 
-def rotated(entries: Sequence[Entry], worker: int, workers: int) -> list[Entry]:
-    """The entries of a folder in the order of one of the workers: from its share on, and round."""
-    begin = len(entries) * (worker % workers) // workers
-    return [*entries[begin:], *entries[:begin]]
-
-
 class Order:
-    """The plugin: order of collection in workers, groups, and the record of durations."""
+    """The plugin: order for several workers, and the record of durations."""
 
     def __init__(self) -> None:
         self._seconds: dict[str, float] = defaultdict(float)
 
-    @pytest.hookimpl(wrapper=True)
-    def pytest_make_collect_report(self, collector: pytest.Collector) -> Generator[None, Any, Any]:
-        """Let each worker import the test files from a place of its own on.
-
-        In a fresh clone an import compiles a file and leaves its bytecode to the others: so each compiles
-        its share, where all of them compiled all files side by side.
-        """
-        report = yield
-        given = getattr(collector.config, "workerinput", None)
-        if given and isinstance(collector, pytest.Directory):
-            number, count = int(given["workerid"].removeprefix("gw")), given["workercount"]
-            report.result = rotated(report.result, number, count)
-        return report
-
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_collection_modifyitems(
-        self, config: pytest.Config, items: list[pytest.Item]
-    ) -> Generator[None, None, None]:
-        """Sort in workers: by file before anything else, as each collected from another place on."""
-        is_worker = hasattr(config, "workerinput")
-        if is_worker:
-            items.sort(key=lambda item: item.nodeid.partition("::")[0])
-        yield
-        if is_worker:
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        """Sort for several workers."""
+        if config.getoption("workers") > 1:
             places = longest_first([item.nodeid for item in items], read_durations())
             items[:] = [items[place] for place in places]
-
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
-        """Workers take whole groups, in the order of collection; tests of real time run alone."""
-        from suite_scheduling import GroupScheduling
-
-        config.option.loadscopereorder = False
-        return GroupScheduling(config, log)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Add up set-up, call and tear-down of each file."""
@@ -172,7 +135,7 @@ class Order:
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Write the durations where asked to; files that did not run keep theirs."""
-        if session.config.getoption("record_durations") and not hasattr(session.config, "workerinput"):
+        if session.config.getoption("record_durations"):
             write_durations(read_durations() | self._seconds)
 
 

@@ -66,16 +66,12 @@ def main(words: Sequence[str] | None = None) -> int:
     types = subprocess.run(["make", "--no-print-directory", "types"], cwd=ROOT, check=False)
     failed += ["make types"] if types.returncode else []
     chosen -= {TOOLS}
-    if not _runs("-m", "pytest", "-q", "--strict-skips", *_spread(arguments.workers), *sorted(chosen)):
+    if not _runs("-m", "pytest", "-q", "--strict-skips", "--workers", arguments.workers, *sorted(chosen)):
         failed.append("tests")
     seconds = time.monotonic() - begun
     print(f"check: ran {len(chosen)} of {len(selection.every) - 1} test files in {seconds:.0f} s", end="; ")
     print(f"failed: {', '.join(failed)}" if failed else "all is well")
     return 1 if failed else 0
-
-
-def _spread(workers: str) -> list[str]:
-    return [] if workers == "1" else ["-n", workers]
 
 
 def _runs(*words: str) -> bool:

@@ -16,7 +16,6 @@ from suite_order import (
     longest_first,
     read_durations,
     real_time_tests,
-    rotated,
     write_durations,
 )
 
@@ -68,15 +67,6 @@ def test_functions_that_are_marked_are_those_of_real_time(tmp_path: Path) -> Non
 
 def test_worlds_are_files_of_the_suite() -> None:
     assert all((ROOT / path).is_file() for path in WORLDS)
-
-
-@pytest.mark.parametrize("entries", ["", "a", "abcde", "abcdefghi"])
-def test_workers_share_the_imports_and_each_collects_everything(entries: str) -> None:
-    orders = [rotated(entries, worker, 3) for worker in (0, 1, 2, 3)]
-    assert all(sorted(order) == sorted(entries) for order in orders)
-    assert orders[0] == orders[3] == list(entries), "the fourth replaces one that crashed"
-    if len(entries) >= 3:
-        assert len({order[0] for order in orders}) == 3
 
 
 def test_files_without_a_duration_keep_their_order_at_the_end() -> None:
