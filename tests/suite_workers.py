@@ -88,6 +88,9 @@ class Spread:
         """Run the tests, or leave it to pytest where there is nothing to spread."""
         if session.testsfailed or session.config.option.collectonly or len(session.items) < 2:
             return None
+        reporter: Any = session.config.pluginmanager.get_plugin("terminalreporter")
+        if reporter is not None:
+            reporter.showfspath = False  # tests of several files end side by side
         plan = Plan.of([item.nodeid for item in session.items])
         try:
             self._run(session, plan)
