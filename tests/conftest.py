@@ -17,6 +17,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+import suite_forkserver
 from embodied_iqa.live.ros.domain import own_domain
 from suite_cost import Cost
 from suite_order import Order
@@ -33,6 +34,13 @@ def _own_traffic() -> Iterator[None]:
     logs = tempfile.TemporaryDirectory(prefix="embodied-iqa-ros-log-", ignore_cleanup_errors=True)
     with own_domain() as domain, logs as folder:
         os.environ.update(ROS_DOMAIN_ID=str(domain), ROS_LOG_DIR=folder)
+        yield
+
+
+@contextmanager
+def _worker() -> Iterator[None]:
+    suite_forkserver.share()
+    with _own_traffic():
         yield
 
 
@@ -76,7 +84,9 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(StrictSkips(permitted_here()), "suite-skips")
     config.pluginmanager.register(Cost(), "suite-cost")
     if config.getoption("workers") > 1:
-        config.pluginmanager.register(Spread(config.getoption("workers"), _own_traffic), "suite-spread")
+        config.pluginmanager.register(
+            Spread(config.getoption("workers"), suite_forkserver.start, _worker), "suite-spread"
+        )
 
 
 def pytest_collectstart() -> None:

@@ -74,10 +74,17 @@ class Worker:
 
 
 class Spread:
-    """The plugin: runs the collected tests in forked processes and reports for them."""
+    """The plugin: runs the collected tests in forked processes and reports for them.
 
-    def __init__(self, count: int, environment: Environment) -> None:
+    Args:
+        count: Number of processes.
+        prepare: Called before the first fork: what all of them share.
+        environment: What each of them has for itself.
+    """
+
+    def __init__(self, count: int, prepare: Callable[[], object], environment: Environment) -> None:
         self._count = count
+        self._prepare = prepare
         self._environment = environment
         self._workers: dict[int, Worker] = {}
         self._numbers = iter(range(1, 1_000_000))
@@ -107,6 +114,7 @@ class Spread:
         return f"workers: {self._count}, forked once the tests are collected"
 
     def _run(self, session: pytest.Session, plan: Plan) -> None:
+        self._prepare()
         for _ in range(self._count):
             if group := plan.next_group():
                 self._fork(session, group)

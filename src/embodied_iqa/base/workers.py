@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from multiprocessing.connection import Connection
 from multiprocessing.util import Finalize
@@ -31,21 +32,24 @@ def one_thread_each() -> None:
 
 
 class Workers:
-    """Pool of spawned processes: a graphics context does not survive a fork.
+    """Pool of processes, forked from one that has nothing open: a graphics context does not survive a fork.
 
     They stop with this process, however it ends, and ignore Ctrl-C. Leaving the ``with`` block waits for
     running jobs; leaving it with an exception kills them.
 
     Args:
         count: Number of processes.
+        modules: Names of what jobs import. The first pool of a process has them imported once, for all
+            workers.
     """
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, modules: Sequence[str] = ()) -> None:
         one_thread_each()
-        context = multiprocessing.get_context("spawn")
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload([*modules, "cv2"])
         # Nothing is written: the workers wait for the end of file, when this process closes it or dies.
         watched, self._kept_open = context.Pipe(duplex=False)
-        self._pool = ProcessPoolExecutor(count, context, _begin, (watched,))
+        self._pool = ProcessPoolExecutor(count, context, _begin, (watched, dict(os.environ)))
 
     def submit(
         self,
@@ -81,10 +85,14 @@ def at_end_of_worker(action: Callable[[], object]) -> None:
     Finalize(None, action, exitpriority=0)
 
 
-def _begin(watched: Connection) -> None:
+def _begin(watched: Connection, environment: Mapping[str, str]) -> None:
     import cv2  # noqa: PLC0415 - only after the number of threads is set
 
+    os.environ.clear()  # what the first pool found may be of another time
+    os.environ.update(environment)
     cv2.setNumThreads(1)
+    # A forked process of multiprocessing ends without them.
+    Finalize(None, atexit._run_exitfuncs, exitpriority=-1)  # noqa: SLF001 - has no public name
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, args=(watched,), daemon=True).start()
 

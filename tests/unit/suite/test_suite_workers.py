@@ -36,7 +36,7 @@ def own():
     yield
 
 def pytest_configure(config):
-    config.pluginmanager.register(Spread(2, own), "suite-spread")
+    config.pluginmanager.register(Spread(2, list, own), "suite-spread")
 
 @pytest.fixture(autouse=True)
 def noted(request):

@@ -12,6 +12,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from itertools import chain, islice
 from typing import Any, Final, Self, TypeVar
 
@@ -151,7 +152,7 @@ class Engine:
                 while True:
                     ahead = list(islice(source, self._options.workers * _JOBS_PER_WORKER - len(running)))
                     while ahead:
-                        future = self._workers().submit(_call, ahead[0])
+                        future = self._workers_for(ahead[0]).submit(_call, ahead[0])
                         running[future] = ahead.pop(0)
                     if not running:
                         return
@@ -172,9 +173,9 @@ class Engine:
                         expected=_ADVICE,
                     ) from error
 
-    def _workers(self) -> Workers:
+    def _workers_for(self, job: Callable[[], object]) -> Workers:
         if self._pool is None:
-            self._pool = Workers(self._options.workers)
+            self._pool = Workers(self._options.workers, [_module_of(job), __name__])
         return self._pool
 
     def _on_ray(self, jobs: Iterable[Callable[[], _Result]], *, in_order: bool) -> Iterator[_Result]:
@@ -197,6 +198,13 @@ class Engine:
         finally:
             for reference in running:
                 ray.cancel(reference, force=True)
+
+
+def _module_of(job: Callable[[], object]) -> str:
+    """Return the name of the module that defines a job, which may be a function with its arguments."""
+    function = job.func if isinstance(job, partial) else job
+    function = getattr(function, "__func__", function)
+    return str(getattr(function, "__module__", type(function).__module__))
 
 
 def _call(job: Callable[[], _Result]) -> _Result:

@@ -35,6 +35,7 @@ from embodied_iqa.world.simulation.graphics_contexts import open_contexts
 from embodied_iqa.world.simulation.kept_renderers import batch_renderer
 from embodied_iqa.world.simulation.renderer import SceneRenderer
 from live_process import COMPLETION_S
+from suite_forkserver import own_server
 
 SCENE = make_scene(7)
 DROPPED = """
@@ -274,10 +275,11 @@ def test_runs_that_are_abandoned_half_way_close_their_renderer() -> None:
 
 
 def test_workers_close_their_renderers_before_they_end(capfd: pytest.CaptureFixture[str]) -> None:
-    assert len(list(run_all(keys(), options(), engine=EngineOptions(workers=2)))) == 2
-    with Workers(1) as pool:
-        assert [pool.submit(lend_twice).result() for _ in range(2)] == [1, 1]
-        pool.submit(forget).result()  # shows that a worker reports what it leaves open
+    with own_server():
+        assert len(list(run_all(keys(), options(), engine=EngineOptions(workers=2)))) == 2
+        with Workers(1) as pool:
+            assert [pool.submit(lend_twice).result() for _ in range(2)] == [1, 1]
+            pool.submit(forget).result()  # shows that a worker reports what it leaves open
     out, err = capfd.readouterr()
     assert out == ""
     (line,) = err.splitlines()
