@@ -123,8 +123,7 @@ def control_risk(scenes: Iterable[SceneFrames], promise: Promise) -> Threshold:
     """
     frames = tuple(scenes)
     count = len(frames)
-    for scene in frames:
-        _check(scene)
+    _check(frames)
     if count < promise.fewest_scenes:
         raise InputError(
             f"too few scenes to promise a risk of {promise.risk:g}"
@@ -133,14 +132,16 @@ def control_risk(scenes: Iterable[SceneFrames], promise: Promise) -> Threshold:
             got=count,
         )
     values, risks = _risk_curve(frames)
+    curves = _curves(frames)
     if promise.confidence is None:
         held = count / (count + 1) * risks + 1 / (count + 1) <= promise.risk
         value = _last(values, held)
     else:
         error = (1 - promise.confidence) / 2
         bentkus = _last(values, p_value(risks, count, promise.risk) <= error)
-        value = max(bentkus, _by_betting(frames, values, promise.risk, error))
-    return _threshold(frames, value, promise)
+        value = max(bentkus, _by_betting(curves, values, promise.risk, error))
+    seen = float(np.mean(_losses_at(curves, np.array([value]))))
+    return Threshold(value, promise, count, seen, float(np.mean(_joined(frames)[0] <= value)))
 
 
 def p_value(means: Array, count: int, risk: float) -> Array:
@@ -172,32 +173,42 @@ def betting_p_value(losses: Array, risk: float, error: float) -> Array:
         risk: In (0, 1).
         error: Error probability that the stakes are tuned to; the p-value holds for any.
     """
-    count = len(losses)
-    steps = np.arange(1, count + 1)[:, None]
-    means = (0.5 + losses.cumsum(axis=0)) / (1 + steps)
-    variances = (0.25 + np.square(losses - means).cumsum(axis=0)) / (1 + steps)
-    before = np.concatenate([np.full((1, losses.shape[1]), 0.25), variances[:-1]])
+    count, losses = len(losses), np.ascontiguousarray(losses.T)  # sums of rows are several times faster
+    steps = np.arange(1, count + 1)
+    means = (0.5 + losses.cumsum(axis=1)) / (1 + steps)
+    variances = (0.25 + np.square(losses - means).cumsum(axis=1)) / (1 + steps)
+    before = np.concatenate([np.full((len(losses), 1), 0.25), variances[:, :-1]], axis=1)
     stakes = np.minimum(1.0, np.sqrt(2 * math.log(1 / error) / (count * before)))
-    capital = np.log1p(-stakes * (losses - risk)).cumsum(axis=0)
-    found: Array = np.exp(-np.maximum(capital.max(axis=0), 0.0))
+    capital = np.log1p(-stakes * (losses - risk)).cumsum(axis=1)
+    found: Array = np.exp(-np.maximum(capital.max(axis=1), 0.0))
     return found
 
 
-def _check(scene: SceneFrames) -> None:
-    if scene.predicted.shape != scene.loss.shape or scene.loss.ndim != 1 or not len(scene.loss):
-        raise InputError(
-            "a scene needs a loss for each prediction",
-            expected="equal numbers, at least one",
-            got=f"{scene.predicted.shape} and {scene.loss.shape}",
-        )
-    if not np.isfinite(scene.predicted).all() or not ((scene.loss >= 0) & (scene.loss <= 1)).all():
+def _check(scenes: tuple[SceneFrames, ...]) -> None:
+    for scene in scenes:
+        if scene.predicted.shape != scene.loss.shape or scene.loss.ndim != 1 or not len(scene.loss):
+            raise InputError(
+                "a scene needs a loss for each prediction",
+                expected="equal numbers, at least one",
+                got=f"{scene.predicted.shape} and {scene.loss.shape}",
+            )
+    predicted, loss = _joined(scenes)
+    if not np.isfinite(predicted).all() or not ((loss >= 0) & (loss <= 1)).all():
         raise InputError("wrong values of a scene", expected="finite predictions, losses in [0, 1]")
+
+
+def _joined(scenes: tuple[SceneFrames, ...]) -> tuple[Array, Array]:
+    """Return the predictions and losses of all frames, scene after scene."""
+    if not scenes:
+        return np.zeros(0), np.zeros(0)
+    return np.concatenate([one.predicted for one in scenes]), np.concatenate([one.loss for one in scenes])
 
 
 def _risk_curve(frames: tuple[SceneFrames, ...]) -> tuple[Array, Array]:
     """Return the distinct predictions, ascending, and the mean loss that passes at each."""
-    predicted = np.concatenate([scene.predicted for scene in frames])
-    parts = np.concatenate([scene.loss / (len(scene.loss) * len(frames)) for scene in frames])
+    predicted, loss = _joined(frames)
+    lengths = np.array([len(scene.loss) for scene in frames])
+    parts = loss / np.repeat(lengths * len(frames), lengths)
     values, index = np.unique(predicted, return_inverse=True)
     return values, np.bincount(index, parts, len(values)).cumsum()
 
@@ -208,36 +219,48 @@ def _last(values: Array, held: NDArray[np.bool_]) -> float:
     return float(values[count - 1]) if count else -math.inf
 
 
-def _by_betting(frames: tuple[SceneFrames, ...], values: Array, risk: float, error: float) -> float:
+def _by_betting(curves: _Curves, values: Array, risk: float, error: float) -> float:
     """Test candidates from the smallest on, until one fails (fixed-sequence testing)."""
     at = np.unique(np.linspace(0, len(values) - 1, min(_CANDIDATES, len(values))).round().astype(np.int64))
-    best, curves = -math.inf, [_curve(scene) for scene in frames]
+    best = -math.inf
     for first in range(0, len(at), _BLOCK):
         block = values[at[first : first + _BLOCK]]
-        losses = np.array([_losses_at(curve, block) for curve in curves])
-        held = betting_p_value(losses, risk, error) <= error
+        held = betting_p_value(_losses_at(curves, block), risk, error) <= error
         best = max(best, _last(block, held))
         if not held.all():
             break
     return best
 
 
-def _curve(scene: SceneFrames) -> tuple[Array, Array]:
-    """Return the predictions of a scene, ascending, and the loss that the first 0, 1, 2, ... of them pass."""
-    order = np.argsort(scene.predicted, kind="stable")
-    sums = np.concatenate([[0.0], scene.loss[order].cumsum()])
-    return scene.predicted[order], sums / len(scene.loss)
+@dataclass(frozen=True, slots=True, eq=False)
+class _Curves:
+    """What passes of each scene.
+
+    Attributes:
+        predicted: ``(N, F)`` predictions of each scene, ascending; infinite behind those of a shorter one.
+        losses: ``(N, F + 1)`` the loss that the first 0, 1, 2, ... of them pass.
+    """
+
+    predicted: Array
+    losses: Array
 
 
-def _losses_at(curve: tuple[Array, Array], thresholds: Array) -> Array:
-    """Return ``(T,)`` loss of a scene that passes at each threshold."""
-    predicted, losses = curve
-    passed: Array = losses[predicted.searchsorted(thresholds, side="right")]
-    return passed
+def _curves(frames: tuple[SceneFrames, ...]) -> _Curves:
+    longest = max(len(scene.loss) for scene in frames)
+    predicted, loss = np.full((len(frames), longest), np.inf), np.zeros((len(frames), longest))
+    lengths = np.array([[len(scene.loss)] for scene in frames])
+    exists = np.arange(longest) < lengths
+    predicted[exists], loss[exists] = _joined(frames)
+    order = np.argsort(predicted, axis=1, kind="stable")
+    sums = np.zeros((len(frames), longest + 1))
+    np.cumsum(np.take_along_axis(loss, order, 1), axis=1, out=sums[:, 1:])
+    return _Curves(np.take_along_axis(predicted, order, 1), sums / lengths)
 
 
-def _threshold(frames: tuple[SceneFrames, ...], value: float, promise: Promise) -> Threshold:
-    at = np.array([value])
-    seen = float(np.mean([_losses_at(_curve(scene), at)[0] for scene in frames]))
-    passed = sum(int((scene.predicted <= value).sum()) for scene in frames)
-    return Threshold(value, promise, len(frames), seen, passed / sum(len(scene.loss) for scene in frames))
+def _losses_at(curves: _Curves, thresholds: Array) -> Array:
+    """Return ``(N, T)`` loss of each scene that passes at each threshold, ascending."""
+    count, width = len(curves.losses), len(thresholds) + 1
+    first = thresholds.searchsorted(curves.predicted) + width * np.arange(count)[:, None]
+    passed = np.bincount(first.ravel(), minlength=count * width).reshape(count, width)[:, :-1]
+    found: Array = np.take_along_axis(curves.losses, passed.cumsum(axis=1), 1)
+    return found
