@@ -274,13 +274,14 @@ where it sets the cut line of the writer before it aside.
 """
 
 
-def test_a_kill_in_the_middle_of_an_edit_loses_no_accepted_one(tmp_path: Path) -> None:
+@pytest.mark.parametrize("writers", [35, pytest.param(100, marks=pytest.mark.stress)])
+def test_a_kill_in_the_middle_of_an_edit_loses_no_accepted_one(tmp_path: Path, writers: int) -> None:
     draw, accepted, whole = random.Random(0), list[str](), set[str]()
     command = [sys.executable, "-c", FORKS, str(tmp_path)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with running_program(command, tmp_path / "logs", **pipes) as program:
         forks = program.process
-        for writer in range(100):
+        for writer in range(writers):
             edit, missing = draw.randrange(5), draw.choice([0, 1, draw.randrange(2, 60)])
             whole |= {f"{writer} {edit}"} if missing == 0 else set()
             forks.stdin.write(f"{writer} {edit} {missing} {draw.randrange(5) == 0:d}\n")
@@ -291,7 +292,7 @@ def test_a_kill_in_the_middle_of_an_edit_loses_no_accepted_one(tmp_path: Path) -
         forks.stdin.close()
         assert program.wait(60.0) == 0
     kept = [edit.change.reason for edit in Journal(tmp_path).view().edits]  # type: ignore[union-attr]
-    assert len(accepted) > 100
+    assert len(accepted) > writers
     assert [text for text in kept if text in set(accepted)] == accepted
     assert set() < set(kept) - set(accepted) <= whole
     for line in (tmp_path / "journal" / "edits.jsonl").read_text("utf-8").splitlines():
