@@ -10,7 +10,7 @@ from cell_robot import CAMERA_NS
 from cell_senses import BRIGHT, DARK, ScriptedVla
 from event_queue import MS_NS, SECOND_NS
 from test_cell_trial import play
-from virtual_cell import CellOptions, VirtualCell, interleavings, with_plan
+from virtual_cell import CellOptions, VirtualCell, every_interleaving, interleavings, with_plan
 
 from embodied_iqa.arm.robot.messages import ArmMode
 from embodied_iqa.data.recording.trial_record import ChunkRecord
@@ -33,7 +33,8 @@ def runs(cell: VirtualCell) -> list[tuple[int, int]]:
     return list(zip(starts, ends, strict=False))
 
 
-def test_an_answer_of_an_earlier_run_does_not_end_a_later_one() -> None:
+@every_interleaving
+def test_an_answer_of_an_earlier_run_does_not_end_a_later_one(seeds: range) -> None:
     def slow(cell: VirtualCell) -> None:
         cell.vlm.thinks_ns = (10 * MS_NS, 400 * MS_NS, 1500 * MS_NS)
 
@@ -48,10 +49,11 @@ def test_an_answer_of_an_earlier_run_does_not_end_a_later_one() -> None:
             reason = cell.trial.driver.state.results[index].reason
             assert (reason == "answered and decided") == (len(own) == 2), (index, reason, start_ns, end_ns)
 
-    interleavings(ends_on_its_own, range(80))
+    interleavings(ends_on_its_own, seeds)
 
 
-def test_a_slow_policy_is_given_up_and_its_late_answers_move_nothing() -> None:
+@every_interleaving
+def test_a_slow_policy_is_given_up_and_its_late_answers_move_nothing(seeds: range) -> None:
     def slow(cell: VirtualCell) -> None:
         cell.policy.thinks_ns = (5 * MS_NS, 300 * MS_NS, 700 * MS_NS, 1500 * MS_NS)
 
@@ -61,10 +63,11 @@ def test_a_slow_policy_is_given_up_and_its_late_answers_move_nothing() -> None:
         assert published == sorted(set(published))
         assert set(cell.journal.accepted) <= set(published)
 
-    interleavings(in_order, range(80))
+    interleavings(in_order, seeds)
 
 
-def test_a_decision_that_comes_twice_or_late_is_executed_once() -> None:
+@every_interleaving
+def test_a_decision_that_comes_twice_or_late_is_executed_once(seeds: range) -> None:
     def shuffles(cell: VirtualCell) -> None:
         link = cell.policy.actions
         link.duplicate, link.shuffles = 0.8, True
@@ -74,10 +77,11 @@ def test_a_decision_that_comes_twice_or_late_is_executed_once() -> None:
         assert max(Counter(cell.journal.accepted).values(), default=0) <= 1
         assert cell.journal.accepted == sorted(cell.journal.accepted)
 
-    interleavings(once, range(80))
+    interleavings(once, seeds)
 
 
-def test_reports_that_come_twice_or_late_count_a_motion_once() -> None:
+@every_interleaving
+def test_reports_that_come_twice_or_late_count_a_motion_once(seeds: range) -> None:
     def shuffles(cell: VirtualCell) -> None:
         cell.arm.reports.duplicate, cell.arm.reports.shuffles = 0.8, True
 
@@ -91,7 +95,7 @@ def test_reports_that_come_twice_or_late_count_a_motion_once() -> None:
         steps, executed = cell.policy.vla.steps, len(cell.journal.completed)
         assert max(steps, default=0) <= executed, (steps, executed)
 
-    interleavings(counts, range(80))
+    interleavings(counts, seeds)
 
 
 class Blinking(ScriptedVla):
@@ -106,7 +110,8 @@ class Blinking(ScriptedVla):
         return super().act(observation)
 
 
-def test_a_policy_that_sees_no_target_while_the_gate_holds_goes_on_when_it_opens() -> None:
+@every_interleaving
+def test_a_policy_that_sees_no_target_while_the_gate_holds_goes_on_when_it_opens(seeds: range) -> None:
     options = with_plan(
         CellOptions(), distortions=(), hold_limit_ns=20 * SECOND_NS, run_limit_ns=20 * SECOND_NS
     )
@@ -124,10 +129,11 @@ def test_a_policy_that_sees_no_target_while_the_gate_holds_goes_on_when_it_opens
         assert not cell.journal.broken, cell.journal.broken
         assert cell.trial.driver.state.results[0].outcome == "success"
 
-    interleavings(goes_on, range(80))
+    interleavings(goes_on, seeds)
 
 
-def test_a_hostile_decision_is_an_emergency_stop_and_nothing_moves_after_it() -> None:
+@every_interleaving
+def test_a_hostile_decision_is_an_emergency_stop_and_nothing_moves_after_it(seeds: range) -> None:
     def lies(cell: VirtualCell) -> None:
         increments = np.zeros((1, 7))
         increments[0, 0] = cell.queue.random.choice((np.nan, np.inf, -np.inf, 10.0))
@@ -147,10 +153,11 @@ def test_a_hostile_decision_is_an_emergency_stop_and_nothing_moves_after_it() ->
         stopped = [reason for _, mode, reason in cell.journal.modes if mode is ArmMode.STOPPED]
         assert stopped
 
-    interleavings(stops, range(80))
+    interleavings(stops, seeds)
 
 
-def test_a_goal_on_a_frame_that_is_stale_or_was_never_judged_is_refused() -> None:
+@every_interleaving
+def test_a_goal_on_a_frame_that_is_stale_or_was_never_judged_is_refused(seeds: range) -> None:
     def backdates(cell: VirtualCell) -> None:
         publish = cell.policy.actions.publish
         age_ns = cell.queue.random.choice((5 * MS_NS, -100 * MS_NS, 27 * CAMERA_NS))
@@ -172,7 +179,7 @@ def test_a_goal_on_a_frame_that_is_stale_or_was_never_judged_is_refused() -> Non
         words = ("not leased", "old", "before the arm was armed", "in the future", "not judged")
         assert all(any(word in reason for word in words) for reason in cell.journal.refused)
 
-    interleavings(refuses, range(80))
+    interleavings(refuses, seeds)
 
 
 def _shifted(record: ChunkRecord, age_ns: int) -> ChunkRecord:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
+import pytest
 from event_queue import MS_NS
 from test_cell_trial import OBSERVERS, VICTIMS, play, some_actor
 from virtual_cell import CellOptions, VirtualCell, interleavings, with_plan
@@ -13,7 +14,13 @@ from virtual_cell import CellOptions, VirtualCell, interleavings, with_plan
 from embodied_iqa.arm.horizon_options import Horizon, HorizonOptions
 from embodied_iqa.base.kinematics import TOOL_2F140_M, Kinematics, tool_along_z
 
-COUNT = 24
+every_seed = pytest.mark.parametrize(
+    "seeds",
+    [
+        pytest.param(range(12), id="first"),
+        pytest.param(range(12, 48), id="others", marks=pytest.mark.stress),
+    ],
+)
 TICK_S, SPEED_MPS = 0.02, 0.05
 KINEMATICS = Kinematics(tool_along_z(TOOL_2F140_M))
 
@@ -44,7 +51,8 @@ def speeds_mps(cell: VirtualCell) -> np.ndarray:
     return speeds[steady[0] : steady[-1]]
 
 
-def test_the_arm_goes_on_from_chunk_to_chunk_in_every_interleaving() -> None:
+@every_seed
+def test_the_arm_goes_on_from_chunk_to_chunk_in_every_interleaving(seeds: range) -> None:
     def goes_on(seed: int, options: CellOptions) -> None:
         cell = play(seed, lambda _cell: None, options)
         journal = cell.journal
@@ -56,9 +64,9 @@ def test_the_arm_goes_on_from_chunk_to_chunk_in_every_interleaving() -> None:
         assert moving.count("idle") <= 2, "it stands before and after, not between"
         assert speeds_mps(cell).min() >= 0.8 * SPEED_MPS
 
-    interleavings(partial(goes_on, options=CHUNKS), range(COUNT))
-    interleavings(partial(goes_on, options=SINGLE), range(COUNT))
-    interleavings(partial(goes_on, options=AVERAGED), range(COUNT))
+    interleavings(partial(goes_on, options=CHUNKS), seeds)
+    interleavings(partial(goes_on, options=SINGLE), seeds)
+    interleavings(partial(goes_on, options=AVERAGED), seeds)
 
 
 def test_a_raw_question_that_would_take_too_long_is_skipped_and_does_not_delay_the_arm() -> None:
@@ -71,7 +79,8 @@ def test_a_raw_question_that_would_take_too_long_is_skipped_and_does_not_delay_t
     assert max(np.diff(stamps_ns[:-1])) <= 240 * MS_NS  # 200 ms, and the frames are 60 ms apart
 
 
-def test_frozen_processes_lost_and_late_messages_leave_every_rule_intact() -> None:
+@every_seed
+def test_frozen_processes_lost_and_late_messages_leave_every_rule_intact(seeds: range) -> None:
     def freezes(cell: VirtualCell) -> None:
         victim = some_actor(cell, *VICTIMS, *OBSERVERS, "trial_node")
         victim.freeze()
@@ -87,9 +96,10 @@ def test_frozen_processes_lost_and_late_messages_leave_every_rule_intact() -> No
         link = cell.queue.random.choice([cell.links["/vla/actions"], cell.links["/gate/lease"]])
         link.duplicate, link.shuffles = 0.5, True
 
+    half = len(seeds) // 2
     for fault in (freezes, drops, delays, shuffles):
-        interleavings(partial(play, fault=fault, options=CHUNKS), range(COUNT // 2))
-        interleavings(partial(play, fault=fault, options=SINGLE), range(COUNT // 2))
+        interleavings(partial(play, fault=fault, options=CHUNKS), seeds[:half])
+        interleavings(partial(play, fault=fault, options=SINGLE), seeds[half:])
 
 
 def test_a_chunk_that_comes_after_its_last_step_is_refused_and_counted() -> None:

@@ -29,7 +29,7 @@ from embodied_iqa.runs.trial.protocol import TrialPlan
 
 INTERLEAVINGS = 200
 """Of a fault. The first ones are played by every run of the tests, the others by `make stress`."""
-FIRST = 80
+FIRST = 40
 
 every_interleaving = pytest.mark.parametrize(
     "seeds",
