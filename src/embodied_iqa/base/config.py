@@ -94,8 +94,15 @@ def ranged(
 
 def range_of(field: dataclasses.Field[typing.Any]) -> NumberRange | None:
     """Return the range that `ranged` gave a field; None without one."""
-    found: NumberRange | None = field.metadata.get(_RANGE)
-    return found
+    return typing.cast("NumberRange | None", field.metadata.get(_RANGE))
+
+
+def _remembered(function: Callable[[typing.Any], ConfigT]) -> Callable[[typing.Any], ConfigT]:
+    """Cache what is read of a class, most of the time of making a configuration."""
+    return functools.cache(function)  # to mypy, not every class can be a key
+
+
+_hints = _remembered(typing.get_type_hints)
 
 
 def descriptions_of(config_class: type) -> dict[str, str]:
@@ -104,19 +111,17 @@ def descriptions_of(config_class: type) -> dict[str, str]:
     return {name: " ".join(text.split()) for name, text in _ATTRIBUTE.findall(tail)}
 
 
+@_remembered
 def parameters_of(config_class: typing.Any) -> tuple[Parameter, ...]:
     """List the leaves of a configuration class, nested ones with dotted names."""
     descriptions = descriptions_of(config_class)
-    hints = typing.get_type_hints(config_class)
     found: list[Parameter] = []
     for field in dataclasses.fields(config_class):
-        hint, default = hints[field.name], _default_of(config_class, field)
+        hint, default = _hints(config_class)[field.name], _default_of(config_class, field)
         parse = field.metadata.get(_PARSE)
         if dataclasses.is_dataclass(hint) and parse is None:
-            found += [
-                dataclasses.replace(leaf, name=f"{field.name}.{leaf.name}")
-                for leaf in parameters_of(typing.cast("type", hint))
-            ]
+            inner = parameters_of(typing.cast("type", hint))
+            found += [dataclasses.replace(leaf, name=f"{field.name}.{leaf.name}") for leaf in inner]
             continue
         where, name, key = f"{config_class.__name__}.{field.name}", field.name, None
         if _UNSET in field.metadata:
@@ -154,8 +159,7 @@ def check_values(config_class: type[ConfigT], values: Mapping[str, object], wher
         if name in former:
             expected = f"{former[name]} (units: docs/reference/lease.md)"
             raise UsageError(f"a parameter in {where} has a new name", expected=expected, got=name)
-        parameter = named(known, name)
-        if parameter is None:
+        if (parameter := named(known, name)) is None:
             available = sorted(parameter.name for parameter in known)
             raise UsageError(f"unknown parameter in {where}", got=name, available=available)
         found[name] = _checked(parameter, value, where)
@@ -173,10 +177,9 @@ def former_names(config_class: typing.Any) -> dict[str, str]:
 
     A class, or one that nests in it, lists them in the class variable ``FORMER_NAMES``.
     """
-    hints = typing.get_type_hints(config_class)
     found = dict(getattr(config_class, _FORMER, {}))
     for field in dataclasses.fields(config_class):
-        hint = hints[field.name]
+        hint = _hints(config_class)[field.name]
         if dataclasses.is_dataclass(hint) and _PARSE not in field.metadata:
             found |= {f"{field.name}.{old}": f"{field.name}.{new}" for old, new in former_names(hint).items()}
     return found
@@ -188,11 +191,10 @@ def check_fields(config: typing.Any) -> None:
     Raises:
         UsageError: A field is of another type or out of range.
     """
-    own: typing.Any = type(config)
-    for name, kind in _field_kinds(own).items():
+    for name, kind in _field_kinds(type(config)).items():
         value = getattr(config, name)
         if isinstance(kind, Parameter):
-            object.__setattr__(config, name, _checked(kind, _python_number(value), own.__name__))
+            object.__setattr__(config, name, _checked(kind, _python_number(value), type(config).__name__))
         elif not isinstance(value, kind):
             raise UsageError(f"wrong {name}", expected=f"{kind.__name__}(...)", got=type(value).__name__)
 
@@ -203,13 +205,12 @@ def _python_number(value: object) -> object:
     return int(value) if isinstance(value, numbers.Integral) else float(value)
 
 
-@functools.cache
+@_remembered
 def _field_kinds(config_class: type) -> Mapping[str, Parameter | type]:
     """Return what each field of a class holds: a parameter, or a configuration."""
     known = {parameter.name: parameter for parameter in parameters_of(config_class)}
-    hints = typing.get_type_hints(config_class)
     return {
-        field.name: known.get(field.name, hints[field.name])
+        field.name: known.get(field.name, _hints(config_class)[field.name])
         for field in dataclasses.fields(config_class)
         if _UNSET not in field.metadata
     }
@@ -312,7 +313,7 @@ def _text_of(kind: type[str], value: str, name: str) -> str:
 
 
 def _assemble(config_class: type[ConfigT], values: Mapping[str, object], prefix: str) -> ConfigT:
-    hints = typing.get_type_hints(config_class)
+    hints = _hints(config_class)
     arguments: dict[str, object] = {}
     for field in dataclasses.fields(typing.cast("typing.Any", config_class)):
         name = prefix + field.name
@@ -329,12 +330,11 @@ def _of_keys(
     field: dataclasses.Field[typing.Any], key: type[str], values: Mapping[str, object], start: str
 ) -> dict[str, object]:
     """Return the values of a field with `per_key`."""
+    ends = {name: name.removeprefix(start) for name in values if name.startswith(start)}
     return {
-        key(name.removeprefix(start)): value
-        for name, value in values.items()
-        if name.startswith(start)
-        and _is_key(name.removeprefix(start), key)
-        and value != field.metadata[_UNSET]
+        key(end): values[name]
+        for name, end in ends.items()
+        if _is_key(end, key) and values[name] != field.metadata[_UNSET]
     }
 
 
