@@ -116,7 +116,7 @@ def own_command() -> str:
 def program() -> str:
     """Return what a terminal calls this program: its path where it is not the one on the PATH."""
     own, found = Path(sys.argv[0]), shutil.which(_PROGRAM)
-    if own.name == "__main__.py" and not found:
+    if own.parts[-2:] == ("embodied_iqa", "__main__.py") and not found:
         return f"{shlex.quote(sys.executable)} -m embodied_iqa"
     if own.name != _PROGRAM or not own.is_file():
         return _PROGRAM
