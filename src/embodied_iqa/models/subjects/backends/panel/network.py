@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +26,25 @@ from embodied_iqa.models.subjects.backends.panel.format import (
 )
 from embodied_iqa.models.subjects.model_card import ModelCard, load_card
 from embodied_iqa.world.protocols import SubjectInfo
+
+_OPEN: Final = 12
+"""Networks that stay open in a process, the last ones used: to open one takes 0.1 s and more, and a command
+that asks for a subject's version before it uses the subject would open it twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Content:
+    """Content of a file; equal where the SHA-256 is."""
+
+    sha256: str
+    network: bytes = field(compare=False, repr=False)
+    name: str = field(compare=False)
+
+
+@lru_cache(_OPEN)
+def _opened(content: _Content) -> Any:
+    """Return a session, which several members may share: it keeps nothing between two inferences."""
+    return open_session(content.network, content.name)
 
 
 class PanelNetwork:
@@ -44,9 +65,10 @@ class PanelNetwork:
             content = (folder / f"{name}.onnx").read_bytes()
         except OSError as error:
             raise InputError(f"cannot read the network of {name}: {error}") from error
-        if hashlib.sha256(content).hexdigest() != self.card.sha256:
+        sha256 = hashlib.sha256(content).hexdigest()
+        if sha256 != self.card.sha256:
             raise InputError(f"the network of {name} is not the one of its card", expected=self.card.sha256)
-        self._session: Any = open_session(content, name)
+        self._session: Any = _opened(_Content(sha256, content, name))
         self._words = Vocabulary(self.card.words)
         inputs = {item.name: item.shape for item in self._session.get_inputs()}
         self._task_words = int(inputs["words"][1])
