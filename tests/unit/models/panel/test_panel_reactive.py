@@ -16,6 +16,7 @@ from embodied_iqa.base.kinematics import chain_increments
 from embodied_iqa.base.progress import ProgressBars
 from embodied_iqa.imaging.images.assembler import Source
 from embodied_iqa.imaging.images.frame import Frame, View
+from embodied_iqa.models.panel.evaluation import closed_loop
 from embodied_iqa.models.panel.panel_members import REACTIVE, RECIPES, PanelPlan, recipe_of
 from embodied_iqa.models.panel.samples.draw_samples import sample_scene
 from embodied_iqa.models.panel.samples.path_expert import rest_of_path
@@ -182,6 +183,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Mo
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_HELD_OUT_ACTED", 1)
         patch.setattr(reactive_training, "_ACTED_OUT", 1)
+        patch.setattr(closed_loop, "_MOST_DECISIONS", 6)  # one that learned nothing takes all
         patch.setitem(REACTIVE, NAME, replace(REACTIVE[NAME], rounds=1))
         (card,) = train_panel(PanelPlan((NAME,), out, workers=1, scenes=1, epochs=1), ProgressBars())
         yield out, card

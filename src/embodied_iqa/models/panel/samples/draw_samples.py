@@ -256,6 +256,11 @@ def draw_ranked(part: Path, seed: int, first: int, end: int) -> None:
             save_ranked([_ranked(seed, number, view) for number in range(first, end)], file)
 
 
+def is_drawn(part: Path) -> bool:
+    """Return whether a part has its samples and all its tasks."""
+    return part.is_dir() and all(ranked_file(part, view).is_file() for view in CELL_VIEWS)
+
+
 def _ranked(seed: int, index: int, view: View) -> TaskLabels:
     """Return tasks of a scene; if it has too few objects for them, its main task in varied words."""
     scene, main = sample_scene(seed, index)

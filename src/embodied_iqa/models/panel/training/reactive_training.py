@@ -53,18 +53,29 @@ _JITTER: Final = (0.001, 0.001, 0.0005, 0.01, 0.01, 0.005)
 
 def started(recipe: ReactiveRecipe) -> ReactivePolicy:
     """Return a network that sees and plans as the member does that it starts from."""
-    words, views = len(card_of(recipe.start).words), len(recipe.views)
-    shape = SightShape(recipe.encoder, Look(recipe.look), recipe.context, recipe.images.size_px)
     torch.manual_seed(recipe.seed)
-    network = ReactivePolicy(words, recipe.reader, shape, views)
-    before = QueryPolicy(words, recipe.reader, shape, views)
+    network = ReactivePolicy(*_parts_of(recipe))
+    network.load_state_dict(_weights_before(recipe), strict=False)
+    return network
+
+
+@cache
+def _weights_before(recipe: ReactiveRecipe) -> dict[str, Tensor]:
+    """Return the weights of the member that a training starts from, which it needs twice."""
+    before = QueryPolicy(*_parts_of(recipe))
     made_distinct(before, recipe.seed)
     with TemporaryDirectory() as folder:
         like = Path(folder) / "like.onnx"
-        export_member(before, views, recipe.images.size_px, like, halved=False)
+        export_member(before, len(recipe.views), recipe.images.size_px, like, halved=False)
         load_start(before, MODELS / f"{recipe.start}.onnx", like)
-    network.load_state_dict(before.state_dict(), strict=False)
-    return network
+    weights: dict[str, Tensor] = before.state_dict()
+    return weights
+
+
+def _parts_of(recipe: ReactiveRecipe) -> tuple[int, str, SightShape, int]:
+    """Return what a network is made of: number of words, reader, sight and number of views."""
+    shape = SightShape(recipe.encoder, Look(recipe.look), recipe.context, recipe.images.size_px)
+    return len(card_of(recipe.start).words), recipe.reader, shape, len(recipe.views)
 
 
 class _Eyes:

@@ -23,7 +23,7 @@ from embodied_iqa.models.panel.panel_members import (
     quick,
     recipe_of,
 )
-from embodied_iqa.models.panel.samples.draw_samples import DRAWN_PX, draw_part, draw_ranked
+from embodied_iqa.models.panel.samples.draw_samples import DRAWN_PX, draw_part, draw_ranked, is_drawn
 from embodied_iqa.models.subjects.model_card import ModelCard
 
 if TYPE_CHECKING:
@@ -69,32 +69,34 @@ def _recipe(plan: PanelPlan, name: str) -> Recipe:
 def _draw(plan: PanelPlan, recipes: Sequence[Recipe], bars: ProgressBars) -> None:
     """Draw the missing parts of training and held-out samples."""
     others = [recipe.scenes for recipe in recipes if not isinstance(recipe, ReactiveRecipe)]
-    jobs: list[Callable[[], None]] = []
+    jobs: dict[Path, Callable[[], None]] = {}
     if others:
         test, train = (plan.out / folder for folder in _SAMPLES)
         wanted = [*_parts(test, plan.held_out_seed, plan.held_out_scenes, PART_SCENES)]
         wanted += _parts(train, plan.seed, max(others), PART_SCENES)
-        jobs += [partial(_draw_part, *part) for part in wanted]
+        jobs |= {part: partial(_draw_part, part, *scenes) for part, *scenes in wanted}
     for recipe in recipes:
         if isinstance(recipe, ReactiveRecipe):
-            jobs += _states_to_draw(plan, recipe)
-    for count, _ in enumerate(run_jobs(jobs, EngineOptions(workers=plan.workers)), start=1):
+            jobs |= _states_to_draw(plan, recipe)
+    missing = [job for path, job in jobs.items() if not (path.is_file() or is_drawn(path))]
+    drawn = len(jobs) - len(missing)  # no worker starts for these
+    for count, _ in enumerate(run_jobs(missing, EngineOptions(workers=plan.workers)), start=drawn + 1):
         bars.update("scenes", count, len(jobs))
 
 
-def _states_to_draw(plan: PanelPlan, recipe: ReactiveRecipe) -> list[Callable[[], None]]:
-    """Return what draws the states that the expert comes to, for training and held out."""
+def _states_to_draw(plan: PanelPlan, recipe: ReactiveRecipe) -> dict[Path, Callable[[], None]]:
+    """Return what draws the files of the states that the expert comes to, for training and held out."""
     state_files, round_files = load(f"{_REACTIVE}:state_files"), load(f"{_REACTIVE}:round_files")
     train, test = _state_folders(plan, recipe)
     held_out = range(min(plan.held_out_scenes, _HELD_OUT_ACTED))
-    return [
-        partial(load(f"{_REACTIVE}:draw_file"), recipe, file, seed, scenes)
+    return {
+        file: partial(load(f"{_REACTIVE}:draw_file"), recipe, file, seed, scenes)
         for seed, files in (
             (plan.held_out_seed, state_files(test, held_out)),
             (plan.seed, round_files(recipe, train, 0)),
         )
         for file, scenes in files.items()
-    ]
+    }
 
 
 def _state_folders(plan: PanelPlan, recipe: Recipe) -> tuple[Path, Path]:
