@@ -48,6 +48,7 @@ CLUTTER_RADIUS_M: Final[dict[ClutterKind, float]] = {
     ClutterKind.PEN: 0.070,
     ClutterKind.BOLT: 0.022,
 }
+_KINDS: Final = tuple(CLUTTER_RADIUS_M)
 MOST_OF_A_KIND: Final = 2
 _MOST: Final = 4
 _X_M: Final = (-0.74, -0.26)
@@ -68,7 +69,7 @@ def draw_clutter(
     taken = list(circles)
     drawn: list[Clutter] = []
     for _ in range(int(rng.integers(_MOST + 1))):
-        kind = list(ClutterKind)[rng.integers(len(ClutterKind))]
+        kind = _KINDS[rng.integers(len(_KINDS))]
         grey, tint = rng.uniform(0.35, 0.9), rng.uniform(-0.08, 0.08, 3)
         red, green, blue = (float(value) for value in np.clip(grey + tint, 0.0, 1.0))
         yaw_rad, radius_m = float(rng.uniform(-np.pi, np.pi)), CLUTTER_RADIUS_M[kind]

@@ -61,15 +61,20 @@ def has_room(
     thing: Thing, place: tuple[float, float], standing: Iterable[tuple[Thing, tuple[float, float]]]
 ) -> bool:
     """Return whether a thing at a place (base frame, m) keeps its distance from others that stand there."""
-    own = _room(thing, place)
+    radius_m = shape_of(thing.kind, thing.size).radius_m
     for other, at in standing:
-        if hypot(place[0] - at[0], place[1] - at[1]) < MIN_DISTANCE_M:
+        distance_m = hypot(place[0] - at[0], place[1] - at[1])
+        if distance_m < MIN_DISTANCE_M:
             return False
-        for other_x, other_y, other_radius in _room(other, at):
-            for x, y, radius in own:
-                if hypot(x - other_x, y - other_y) < radius + other_radius + GAP_M:
-                    return False
+        if distance_m < radius_m + shape_of(other.kind, other.size).radius_m + GAP_M:
+            return False
+        if Kind.DRAWER in (thing.kind, other.kind) and not _apart(_room(thing, place), _room(other, at)):
+            return False
     return True
+
+
+def _apart(room: list[_Circle], other: list[_Circle]) -> bool:
+    return all(hypot(x - u, y - v) >= one + two + GAP_M for x, y, one in room for u, v, two in other)
 
 
 def _range_x(index: int, kind: Kind, instruction: Instruction | None) -> tuple[float, float]:

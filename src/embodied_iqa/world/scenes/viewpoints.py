@@ -17,6 +17,7 @@ from embodied_iqa.world.scenes.dimensions import CAMERAS, VERTICAL_FOV_RAD, T_fl
 Array = NDArray[np.float64]
 
 _ASPECT: Final = 4 / 3
+_HALF_HEIGHT: Final = np.tan(VERTICAL_FOV_RAD / 2)
 _T_BASE_TOOL_AT_HOME: Final = np.array([
     [0.0, 1.0, 0.0, -0.40],
     [1.0, 0.0, 0.0, 0.0],
@@ -55,8 +56,10 @@ class Viewpoint:
         """
         x, y, z = self.T_camera_base[:3, :3] @ points_m.T + self.T_camera_base[:3, 3:]
         z = np.where(z > 0.0, z, np.nan)
-        half_height = np.tan(VERTICAL_FOV_RAD / 2)
-        return np.stack([x / z / half_height / _ASPECT, y / z / half_height], axis=1) / 2 + 0.5
+        image = np.empty((len(z), 2))
+        image[:, 0] = x / z / _HALF_HEIGHT / _ASPECT
+        image[:, 1] = y / z / _HALF_HEIGHT
+        return image / 2 + 0.5
 
     def shows(self, u: float, v: float) -> bool:
         """Return whether a point is in the image, off its edges, and not behind the robot."""

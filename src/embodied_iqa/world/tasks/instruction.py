@@ -82,10 +82,16 @@ def shortest_names(things: Sequence[Thing]) -> tuple[Thing, ...]:
 
 def _shortest(things: Sequence[Thing], index: int) -> Thing:
     full = things[index]
-    short = Thing(full.colour, full.kind)
-    names = [short, replace(short, mark=full.mark), replace(short, size=full.size), full]
-    others = [thing for other, thing in enumerate(things) if other != index]
-    return next((name for name in names if not any(name.fits(other) for other in others)), full)
+    colour, kind = full.colour, full.kind
+    alike = [
+        thing
+        for other, thing in enumerate(things)
+        if other != index and thing.colour is colour and thing.kind is kind
+    ]
+    if not alike:
+        return Thing(colour, kind)
+    names = [Thing(colour, kind, mark=full.mark), Thing(colour, kind, size=full.size), full]
+    return next((name for name in names if not any(name.fits(other) for other in alike)), full)
 
 
 def describe(noun: str, colour: Colour | None, mark: Mark | None, size: Size | None) -> str:
