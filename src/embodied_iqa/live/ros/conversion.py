@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from builtin_interfaces.msg import Time
@@ -36,8 +36,10 @@ from embodied_iqa.imaging.images.message_geometry import matrix_from_pose
 from embodied_iqa.quality.gate.image_statistics import Statistic
 from embodied_iqa.quality.gate.judge import ImageQuality
 from embodied_iqa.quality.gate.second_stage import GateDecision
-from embodied_iqa.runs.trial.protocol import TrialPlan
 from embodied_iqa.world.protocols import ActionChunk, ChunkStatus
+
+if TYPE_CHECKING:  # only one node makes trials
+    from embodied_iqa.runs.trial.protocol import TrialPlan
 
 BASE_FRAME: Final = "base"
 JOINT_NAMES: Final = (*(f"{name}_joint" for name in JOINTS), "gripper")
