@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,7 +16,7 @@ from embodied_iqa.base.errors import InputError, UsageError
 from embodied_iqa.base.user_files.yaml_files import parse_yaml
 from embodied_iqa.live.ros.node import BaseNode
 from embodied_iqa.runs.graph.parameters import GateParameters
-from live_process import COMPLETION_S
+from loaded_nodes import End, loaded_nodes
 
 HEAD = "gate_node:\n  ros__parameters:\n    "
 AGREED = "true True FALSE 0 12 -3 +5 -0 0x1F -0x10 1.5 .5 5. -.5 1e3 1E+3 5e-2 010.5 .inf -.INF +.inf"
@@ -26,6 +24,12 @@ TEXT = "1_000 1:30 2026-01-31 0o17 0b11 1e 1d3 e3 . + abc"
 ONLY_ROS = "yes Yes no on Off y N 010 08 -010 00 nan inf -Infinity 0x1p3"
 ONLY_HERE = "~ null"
 REFUSED = ".nan 1e999 9223372036854775808"
+
+
+@pytest.fixture(scope="module")
+def end(ros_domain: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[End]:
+    with loaded_nodes(tmp_path_factory.mktemp("ended"), ros_domain, "gate_node") as end:
+        yield end
 
 
 def read_by_ros(words: list[str], domain: int, path: Path) -> list[object]:
@@ -83,24 +87,24 @@ def test_scalars_are_those_of_ros_or_refused(ros_domain: int, tmp_path: Path) ->
     ],
 )
 def test_a_node_that_is_started_with_a_wrong_file_ends(
-    ros_domain: int, tmp_path: Path, text: str, code: int, words: str
+    end: End, tmp_path: Path, text: str, code: int, words: str
 ) -> None:
     path = tmp_path / "p.yaml"
     path.write_text(text)
-    done = start(["--params-file", str(path)], ros_domain)
+    done = end("gate_node", ["--params-file", str(path)])
     assert done.returncode == code, done.stderr
     assert words.format(path=path) in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1, done.stderr
 
 
-def test_an_argument_of_a_node_is_read_as_a_file_is(ros_domain: int) -> None:
-    done = start(["-p", "judge.mode:=yes"], ros_domain)
+def test_an_argument_of_a_node_is_read_as_a_file_is(end: End) -> None:
+    done = end("gate_node", ["-p", "judge.mode:=yes"])
     assert done.returncode == 2
     assert "judge.mode in -p judge.mode:=yes; got 'yes'; available: on, shadow, off" in done.stderr
 
 
-def test_a_file_that_is_missing_is_named(ros_domain: int) -> None:
-    done = start(["--params-file", "nowhere.yaml"], ros_domain)
+def test_a_file_that_is_missing_is_named(end: End) -> None:
+    done = end("gate_node", ["--params-file", "nowhere.yaml"])
     assert (done.returncode, done.stderr) == (
         1,
         "GateNode: cannot read nowhere.yaml: No such file or directory\n",
@@ -122,14 +126,6 @@ def test_a_mode_needs_no_quotes_although_ros_reads_a_bool(ros_domain: int, word:
         node.destroy_node()
     finally:
         rclpy.try_shutdown()
-
-
-def start(arguments: list[str], domain: int) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "embodied_iqa.live.nodes.gate_node", "--ros-args", *arguments]
-    environment = os.environ | {"ROS_DOMAIN_ID": str(domain)}
-    return subprocess.run(
-        command, capture_output=True, text=True, env=environment, timeout=COMPLETION_S, check=False
-    )
 
 
 def test_a_section_that_ros_would_leave_out_in_a_namespace_is_refused(

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from live_process import COMPLETION_S
+from loaded_nodes import End, loaded_nodes
+
+
+@pytest.fixture(scope="module")
+def end(ros_domain: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[End]:
+    nodes = "arm_node", "camera_node", "gate_filter_node", "gate_node", "sim_node"
+    with loaded_nodes(tmp_path_factory.mktemp("ended"), ros_domain, *nodes) as end:
+        yield end
 
 
 @pytest.mark.parametrize(
@@ -22,18 +27,18 @@ from live_process import COMPLETION_S
         ("gate_filter_node", "views:=[]", ["no value for views", "at least one"]),
     ],
 )
-def test_a_wrong_parameter_ends_the_node(ros_domain: int, node: str, argument: str, words: list[str]) -> None:
-    refused(ros_domain, node, ["-p", argument], words)
+def test_a_wrong_parameter_ends_the_node(end: End, node: str, argument: str, words: list[str]) -> None:
+    refused(end, node, ["-p", argument], words)
 
 
-def test_a_slip_in_a_section_for_all_nodes_ends_the_node(ros_domain: int, tmp_path: Path) -> None:
+def test_a_slip_in_a_section_for_all_nodes_ends_the_node(end: End, tmp_path: Path) -> None:
     path = tmp_path / "all.yaml"
     path.write_text("/**: {ros__parameters: {limits.tool_speed_mp: 0.05, source: none, of_others: 1}}\n")
     words = [f"section /** of {path}", "'limits.tool_speed_mp'", "available: limits.tool_speed_mps"]
-    refused(ros_domain, "arm_node", ["--params-file", str(path)], words)
+    refused(end, "arm_node", ["--params-file", str(path)], words)
 
 
-def test_a_section_in_a_namespace_that_the_node_has_not_ends_it(ros_domain: int, tmp_path: Path) -> None:
+def test_a_section_in_a_namespace_that_the_node_has_not_ends_it(end: End, tmp_path: Path) -> None:
     path = tmp_path / "cells.yaml"
     path.write_text("/cel1/arm_node: {ros__parameters: {limits.tool_speed_mps: 0.05}}\n")
     words = [
@@ -41,21 +46,17 @@ def test_a_section_in_a_namespace_that_the_node_has_not_ends_it(ros_domain: int,
         "cel1/arm_node is not a node of the graph in /cell1",
         "expected the section /cell1/arm_node",
     ]
-    refused(ros_domain, "arm_node", ["-r", "__ns:=/cell1", "--params-file", str(path)], words)
+    refused(end, "arm_node", ["-r", "__ns:=/cell1", "--params-file", str(path)], words)
 
 
-def test_a_filter_with_one_topic_on_both_sides_ends(ros_domain: int) -> None:
+def test_a_filter_with_one_topic_on_both_sides_ends(end: End) -> None:
     remapped = ["-r", "gate_filter/in:=/policy/twist", "-r", "~/out:=/policy/twist"]
     words = ["~/in and ~/out are one topic", "'/policy/twist'"]
-    refused(ros_domain, "gate_filter_node", ["-p", "views:=[top]", *remapped], words)
+    refused(end, "gate_filter_node", ["-p", "views:=[top]", *remapped], words)
 
 
-def refused(ros_domain: int, node: str, arguments: list[str], words: list[str]) -> None:
-    command = [sys.executable, "-m", f"embodied_iqa.live.nodes.{node}", "--ros-args", *arguments]
-    environment = os.environ | {"ROS_DOMAIN_ID": str(ros_domain)}
-    done = subprocess.run(
-        command, capture_output=True, text=True, env=environment, timeout=COMPLETION_S, check=False
-    )
+def refused(end: End, node: str, arguments: list[str], words: list[str]) -> None:
+    done = end(node, arguments)
     assert done.returncode == 2, done.stderr
     lines = done.stderr.strip().splitlines()
     assert len(lines) == 1, done.stderr
