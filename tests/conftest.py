@@ -52,6 +52,7 @@ def _prepare() -> ExitStack:
         os.environ.pop(name, None)
     for library in ("OMP", "OPENBLAS", "MKL"):
         os.environ[f"{library}_NUM_THREADS"] = "1"
+    os.environ["OPENCV_FOR_THREADS_NUM"] = "1"  # workers are forked: threads would be missing there
     os.environ["LP_NUM_THREADS"] = "0"  # Mesa draws in the thread that asks: the same pixels, no handing over
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # of a background job: processes inherit it
         signal.signal(signal.SIGINT, signal.default_int_handler)

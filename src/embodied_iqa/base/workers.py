@@ -13,7 +13,12 @@ from multiprocessing.connection import Connection
 from multiprocessing.util import Finalize
 from typing import Final, ParamSpec, Self, TypeVar
 
-_ONE_THREAD: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+_ONE_THREAD: Final = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "OPENCV_FOR_THREADS_NUM",  # a fork does not have the threads that OpenCV has started before
+)
 _OURS: Final = ("LP_NUM_THREADS", "OPJ_NUM_THREADS")
 """Threads of Mesa's rasteriser and of OpenJPEG, which `world.simulation` and `imaging.distortions` set."""
 
