@@ -58,11 +58,17 @@ def header_end(content: bytes) -> int:
     return 8 + 9 + int.from_bytes(content[9:17], "little")
 
 
-@settings(max_examples=120, deadline=None)
-@given(share=st.floats(0, 1, exclude_max=True), compression=st.sampled_from(list(Compression)))
-def test_cut_anywhere_keeps_every_message_wholly_before_the_cut(
-    share: float, compression: Compression
-) -> None:
+SHARES = st.floats(0, 1, exclude_max=True)
+COMPRESSIONS = st.sampled_from(list(Compression))
+EXAMPLES = pytest.mark.parametrize("examples", [30, pytest.param(120, marks=pytest.mark.stress)])
+
+
+@EXAMPLES
+def test_cut_anywhere_keeps_every_message_wholly_before_the_cut(examples: int) -> None:
+    settings(max_examples=examples)(given(SHARES, COMPRESSIONS)(_recover_what_is_cut))()
+
+
+def _recover_what_is_cut(share: float, compression: Compression) -> None:
     content = whole_file(compression)
     first = header_end(content)
     cut = first + int(share * (len(content) - first))
@@ -81,14 +87,15 @@ def test_cut_anywhere_keeps_every_message_wholly_before_the_cut(
         assert sorted(Path(folder).iterdir()) == [path, report.output]
 
 
-@settings(max_examples=120, deadline=None)
-@given(
-    share=st.floats(0, 1, exclude_max=True),
-    flip=st.integers(1, 255),
-    compression=st.sampled_from(list(Compression)),
-)
-def test_one_wrong_byte_costs_at_most_two_chunks(share: float, flip: int, compression: Compression) -> None:
+@EXAMPLES
+def test_one_wrong_byte_costs_at_most_two_chunks(examples: int) -> None:
     """The chunk that is hit, and the next where the search for its start needs that one's bytes."""
+    settings(max_examples=examples)(
+        given(SHARES, st.integers(1, 255), COMPRESSIONS)(_recover_what_is_flipped)
+    )()
+
+
+def _recover_what_is_flipped(share: float, flip: int, compression: Compression) -> None:
     content = bytearray(whole_file(compression))
     first, last = header_end(content), max(end for end, _ in chunk_ends(compression))
     position = first + int(share * (last - first))
