@@ -77,8 +77,11 @@ def test_no_level_is_an_identity_and_nothing_global_is_drawn(distortion_id: str,
 
 
 @pytest.mark.parametrize("distortion_id", IDS)
-def test_images_of_4k(distortion_id: str):
-    image = make_image("ramp", 2160, 3840, 0)
+@pytest.mark.parametrize(
+    ("height", "width"), [(2160, 48), (48, 3840), pytest.param(2160, 3840, marks=pytest.mark.stress)]
+)
+def test_images_as_high_and_as_wide_as_4k(distortion_id: str, height: int, width: int):
+    image = make_image("ramp", height, width, 0)
     out = distort(image, distortion_id, 2, np.random.default_rng(0))
     assert out.shape == image.shape
 

@@ -50,11 +50,11 @@ def test_a_ramp_of_level_1_begins_at_its_start() -> None:
 
 def test_random_faults_have_their_mean_lengths() -> None:
     course = Markov(on=0.5, off=2.0, seed=7)
-    step_ns = SECOND_NS // 200
-    on = np.array([course.level_at(at * step_ns, 1) for at in range(400_000)])
+    step_ns = SECOND_NS // 50
+    on = np.array([course.level_at(at * step_ns, 1) for at in range(100_000)])
     assert on[0] == 0
     edges = np.flatnonzero(np.diff(on)) + 1
-    spans_s = np.diff(np.concatenate([[0], edges])) / 200
+    spans_s = np.diff(np.concatenate([[0], edges])) / 50
     off_s, on_s = spans_s[0::2], spans_s[1::2]
     assert len(on_s) > 700
     for found_s, mean_s in ((off_s, 2.0), (on_s, 0.5)):
