@@ -19,11 +19,9 @@ from embodied_iqa.data.recording.writer import TrialWriter
 from embodied_iqa.imaging.images.codecs import read_image
 from embodied_iqa.imaging.images.frame import View
 from embodied_iqa.imaging.images.image_cdr import image_to_cdr
-from embodied_iqa.models.subjects.catalogue import Backend, Role, names_of
 from trial_recording import NOISE, TASK, Recorder, stamp_ns, start_ns, type_store
 
 WIDTH_PX, HEIGHT_PX = 160, 120
-EMBEDDED = (*names_of(Role.VLM, Backend.EMBEDDED), *names_of(Role.VLA, Backend.EMBEDDED))
 PANEL = ("classical-vlm", "panel-vlm-plain", "classical-vla", "panel-vla-query", "panel-vla-hand")
 """Both kinds of each role; the last one sees the wrist camera alone."""
 TYPES = 30
@@ -68,9 +66,10 @@ def write_large_trial(path: Path) -> Path:
     return recorder.close({"version": "1", "camera_node.source": "simulated"})
 
 
-def built(out: Path, *words: str, panel: str = ",".join(PANEL)) -> tuple[DatabaseStore, list[dict[str, Any]]]:
+def built(out: Path, *words: str) -> tuple[DatabaseStore, list[dict[str, Any]]]:
     """Build, verify, and return the references."""
-    assert main(["build", "--out", str(out), "--panel", panel, "--seed", "1", "--json", *words]) == 0
+    panel = ["--panel", ",".join(PANEL), "--seed", "1", "--json"]
+    assert main(["build", "--out", str(out), *panel, *words]) == 0
     assert main(["db", "check", str(out)]) == 0
     store = DatabaseStore(out)
     return store, store.references().to_pylist()
@@ -167,9 +166,9 @@ def test_pose_of_nan_leaves_the_image_out_by_name(tmp_path: Path, capsys: pytest
     rows = [f",kitchen.mcap,{stamp},wrist,1,pick the red cube,pick" for stamp in (1000, 2000)]
     tasks.write_text(head + "\n".join(rows) + "\n", encoding="utf-8")
     words = ["--from-bag", str(recording), "--tasks", str(tasks), "--references", "1"]
-    store, references = built(tmp_path / "db", *words, panel="embedded")
-    assert subjects_in(store, EMBEDDED) == set(EMBEDDED)
-    assert store.record().counts["annotations"] == len(EMBEDDED) * (1 + TYPES)
+    store, references = built(tmp_path / "db", *words)
+    assert subjects_in(store, PANEL) == set(PANEL)
+    assert store.record().counts["annotations"] == len(PANEL) * (1 + TYPES)
     assert [row["stamp_ns"] for row in references] == [2000]
     assert references[0]["cameras"][0]["T_base_camera"] == np.eye(4).ravel().tolist()
     skipped = (store.path / "skipped.csv").read_text()
