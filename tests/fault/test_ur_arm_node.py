@@ -223,23 +223,6 @@ def test_arm_that_cannot_be_armed_reports_why(cell: Cell) -> None:
     assert "emergency stop" in reply.message
 
 
-def test_dead_controller_stops_the_arm_and_the_node_lives_on(cell: Cell) -> None:
-    cell.robot.throw("restore")
-    cell.arm()
-    since = len(cell.statuses)
-    cell.robot.process.kill()
-    status = cell.await_state(messages.ArmStatus.STATE_STOPPED, since)
-    assert "lost" in status.reason
-    reply = cell.call(services.StopArm)
-    assert reply.success
-    assert cell.process.poll() is None
-
-
-@pytest.mark.parametrize("cell", ["ur5e"], indirect=True)
-def test_e_series_stops_within_three_of_its_ticks(cell: Cell) -> None:
-    _stops_within_three_ticks(cell, "protective-stop", "protective stop")
-
-
 def test_a_trial_does_not_arm_after_a_stop_until_a_person_answers_after_its_release(cell: Cell) -> None:
     cell.robot.throw("restore")
     cell.arm()
@@ -261,3 +244,21 @@ def test_a_trial_does_not_arm_after_a_stop_until_a_person_answers_after_its_rele
     assert cell.statuses[-1].state == messages.ArmStatus.STATE_STOPPED
     assert trial.answer(stopped).stopped == ""
     assert trial.do(protocol.Rearm(0)).ok
+
+
+def test_dead_controller_stops_the_arm_and_the_node_lives_on(cell: Cell) -> None:
+    """The last test of this controller, which has ended afterwards."""
+    cell.robot.throw("restore")
+    cell.arm()
+    since = len(cell.statuses)
+    cell.robot.process.kill()
+    status = cell.await_state(messages.ArmStatus.STATE_STOPPED, since)
+    assert "lost" in status.reason
+    reply = cell.call(services.StopArm)
+    assert reply.success
+    assert cell.process.poll() is None
+
+
+@pytest.mark.parametrize("cell", ["ur5e"], indirect=True)
+def test_e_series_stops_within_three_of_its_ticks(cell: Cell) -> None:
+    _stops_within_three_ticks(cell, "protective-stop", "protective stop")
