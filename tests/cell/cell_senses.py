@@ -207,12 +207,7 @@ class Policy(Actor):
     def _whole_stamps(self) -> list[int]:
         """Stamps of which both images are there; the same until another image comes."""
         if self._whole_ns is None:
-            frames = self._frames
-            self._whole_ns = [
-                stamp_ns
-                for stamp_ns in frames.stamps_ns(View.TOP)
-                if all(frames.frame(View.TOP, source, stamp_ns) is not None for source in Source)
-            ]
+            self._whole_ns = sorted(self._frames.arrived(View.TOP, *Source).whole_ns)
         return self._whole_ns
 
     def _consider(self) -> None:
