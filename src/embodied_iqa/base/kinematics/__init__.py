@@ -17,6 +17,7 @@ from embodied_iqa.base.kinematics.se3 import (
     invert,
     pose_to_transform,
     rotation_to_rotvec,
+    rotations_along,
     rotvec_to_rotation,
     transform_to_pose,
 )
@@ -42,6 +43,7 @@ __all__ = [
     "nearest_turns",
     "pose_to_transform",
     "rotation_to_rotvec",
+    "rotations_along",
     "rotvec_to_rotation",
     "tool_along_z",
     "transform_to_pose",

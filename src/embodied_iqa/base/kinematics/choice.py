@@ -45,6 +45,9 @@ class ChoiceOptions:
             raise UsageError("wrong joint limits", expected="each lower limit below its upper limit")
 
 
+_ANYWHERE = ChoiceOptions()
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Choice:
     """The chosen solution, or why no solution is allowed.
@@ -97,7 +100,7 @@ def choose(
         q_now_rad: ``(6,)``, the current configuration.
         options: Limits, margins and obstructions; by default only joint limits of +-2 pi.
     """
-    options = options or ChoiceOptions()
+    options = options or _ANYWHERE
     q_now = np.asarray(q_now_rad, dtype=np.float64)
     if q_now.shape != (6,) or not np.isfinite(q_now).all():
         raise UsageError("wrong current configuration", expected="(6,), finite", got=q_now.tolist())

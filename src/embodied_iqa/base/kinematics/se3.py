@@ -8,6 +8,7 @@ Hand-written because importing ``scipy.spatial`` would take 0.3 s at every start
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,13 +28,26 @@ _SMALL_ANGLE_RAD = 1e-4
 
 def rotvec_to_rotation(rotvec_rad: ArrayLike) -> Array:
     """Convert rotation vectors ``(..., 3)`` (rad) to matrices ``(..., 3, 3)`` (Rodrigues' formula)."""
-    rotvec = _shaped(rotvec_rad, (3,), "a rotation vector")
+    return _rodrigues(_shaped(rotvec_rad, (3,), "a rotation vector"), lambda value: value**2)
+
+
+def rotations_along(rotvec_rad: ArrayLike, parts: ArrayLike) -> Array:
+    """Return ``(n, 3, 3)``, rotations by ``(n,)`` parts of a vector ``(3,)`` (rad).
+
+    Every bit is that of `rotvec_to_rotation` for each vector alone: NumPy squares an array otherwise than a
+    number.
+    """
+    rotvecs = np.asarray(parts, dtype=np.float64)[:, None] * _shaped(rotvec_rad, (3,), "a rotation vector")
+    return _rodrigues(rotvecs, lambda values: np.array([value**2 for value in values]))
+
+
+def _rodrigues(rotvec: Array, square: Callable[[Array], Array]) -> Array:
     angle2 = np.einsum("...i,...i->...", rotvec, rotvec)
     angle = np.sqrt(angle2)
     small = angle < _SMALL_ANGLE_RAD
     safe = np.where(small, 1.0, angle)
     sine = np.where(small, 1.0 - angle2 / 6.0, np.sin(safe) / safe)
-    half = np.where(small, 0.5 - angle2 / 24.0, 2.0 * (np.sin(safe / 2.0) / safe) ** 2)
+    half = np.where(small, 0.5 - angle2 / 24.0, 2.0 * square(np.sin(safe / 2.0) / safe))
     K = _cross_matrix(rotvec)
     R: Array = np.eye(3) + sine[..., None, None] * K + half[..., None, None] * (K @ K)
     return R

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import sqrt
 from typing import Final
 
 import numpy as np
@@ -43,11 +44,12 @@ class ContactWatch:
 
     def update(self, forces_n: NDArray[np.float64], time_ns: int) -> None:
         """Filter one step's forces, ``(3 * surfaces,)`` in N, and check the limit."""
-        if self.violation is None and not forces_n.any() and not any(self._force_n):
+        forces = forces_n.tolist()
+        if self.violation is None and not any(forces) and not any(self._force_n):
             return
         for index, surface in enumerate(self._surfaces):
-            x, y, z = forces_n[3 * index : 3 * index + 3]
-            force_n = float(np.sqrt(x * x + y * y + z * z))
+            x, y, z = forces[3 * index : 3 * index + 3]
+            force_n = sqrt(x * x + y * y + z * z)
             filtered = self._force_n[index] + self._weight * (force_n - self._force_n[index])
             self._force_n[index] = filtered if filtered > 1e-6 else 0.0
             self.peak_n = max(self.peak_n, filtered)

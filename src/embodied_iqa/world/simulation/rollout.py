@@ -13,7 +13,7 @@ from embodied_iqa.base.kinematics import (
     chain_increments,
     choose,
     rotation_to_rotvec,
-    rotvec_to_rotation,
+    rotations_along,
 )
 from embodied_iqa.base.kinematics.models import ArmModel
 from embodied_iqa.base.units import SECOND_NS
@@ -234,11 +234,11 @@ def _along(start: Array, target: Array, way: Array) -> Iterator[Array]:
     """Yield poses along a straight line at the given parts of the way."""
     shift = target[:3, 3] - start[:3, 3]
     turn = rotation_to_rotvec(start[:3, :3].T @ target[:3, :3])
-    for part in way:
-        pose = np.eye(4)
-        pose[:3, :3] = start[:3, :3] @ rotvec_to_rotation(part * turn)
-        pose[:3, 3] = start[:3, 3] + part * shift
-        yield pose
+    poses = np.zeros((len(way), 4, 4))
+    poses[:, :3, :3] = start[:3, :3] @ rotations_along(turn, way)
+    poses[:, :3, 3] = start[:3, 3] + way[:, None] * shift
+    poses[:, 3, 3] = 1.0
+    yield from poses
 
 
 def motion_time(distance_m: float, angle_rad: float, options: RolloutOptions) -> tuple[float, float]:

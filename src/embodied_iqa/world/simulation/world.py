@@ -53,6 +53,10 @@ class World:
             self._home_q_rad = np.array(cell_home_q_rad(scene.arm))
             self._model: Any = build_model(scene, textured=False)
             self._data: Any = mujoco.MjData(self._model)
+            # views, made once: each access to a field of the data makes a new one
+            self._control: NDArray[np.float64] = self._data.ctrl
+            self._qpos: NDArray[np.float64] = self._data.qpos
+            self._forces_n: NDArray[np.float64] = self._data.sensordata[:9]
             self._tool = self._model.site("tool").id
             self._caps = {
                 index: object_address(scene, index) + 7
@@ -181,15 +185,15 @@ class World:
 
     def _step(self) -> None:
         q_rad, qd_radps = self._target.at(self.time_ns)
-        control = self._data.ctrl
+        control = self._control
         control[:_ARM] = q_rad + _FEED_FORWARD_S * qd_radps
         self._move_gripper_command()
         control[_ARM:] = (1.0 - self._gripper_command) * STROKE_M / 2
         mujoco.mj_step(self._model, self._data)
         self._steps += 1
-        self._watch.update(self._data.sensordata[:9], self.time_ns)
+        self._watch.update(self._forces_n, self.time_ns)
         for index, address in self._caps.items():
-            if self._data.qpos[address] < -BUTTON_THRESHOLD_M and index not in self._pressed:
+            if self._qpos[address] < -BUTTON_THRESHOLD_M and index not in self._pressed:
                 self._pressed |= {index}
 
     def _move_gripper_command(self) -> None:
