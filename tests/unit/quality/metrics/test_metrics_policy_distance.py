@@ -12,6 +12,7 @@ import torch
 
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.imaging.images.frame import View, image_frame
+from embodied_iqa.models.panel.training import captioners
 from embodied_iqa.models.panel.training.captioners import Captioner
 from embodied_iqa.models.panel.training.glimpses import Look
 from embodied_iqa.models.panel.training.member_training import export_member
@@ -54,14 +55,15 @@ def _card(file: Path, views: tuple[View, ...], role: Role) -> None:
 @pytest.fixture(scope="module")
 def members(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("members")
-    with torch.random.fork_rng():
+    with torch.random.fork_rng(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(captioners, "MAX_ANSWER_WORDS", 2)  # the graph has every step of an answer
         torch.manual_seed(0)
         networks: dict[str, tuple[Network, tuple[View, ...]]] = {
             "one": (QueryPolicy(len(WORDS), "gated", _shape("hybrid"), 1), (View.TOP,)),
             "two": (QueryPolicy(len(WORDS), "pooled", _shape("residual"), 2), (View.WRIST, View.TOP)),
             "says": (Captioner(len(WORDS), len(WORDS), "gated", _shape("mixer")), (View.SIDE,)),
         }
-    return {name: _save(folder, name, *network) for name, network in networks.items()}
+        return {name: _save(folder, name, *network) for name, network in networks.items()}
 
 
 @pytest.mark.parametrize("name", ["one", "two", "says"])
