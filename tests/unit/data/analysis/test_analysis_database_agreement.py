@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from scipy.stats import spearmanr, zscore
+from scipy.stats import rankdata, spearmanr, zscore
 
 from database_grids import group_scores, pair_table
-from embodied_iqa.data.analysis.correlation import Undefined, agreement, srcc
+from embodied_iqa.data.analysis.correlation import Undefined, agreement, mean_ranks, srcc
 from embodied_iqa.data.analysis.grid import Group
 from embodied_iqa.data.analysis.intervals import srcc_interval
 from embodied_iqa.data.analysis.noise_ceiling import noise_ceiling
@@ -30,6 +30,13 @@ def test_srcc_is_scipys_with_ties_and_refuses_constants(grades: np.ndarray) -> N
         assert found.undefined is Undefined.CONSTANT
     else:
         assert found.value == pytest.approx(spearmanr(grades[:, 0], grades[:, 1]).statistic, abs=1e-12)
+
+
+def test_equal_values_get_their_mean_rank() -> None:
+    rng = np.random.default_rng(0)
+    for size in range(40):
+        values = np.append(rng.integers(0, 9, size) / 4, [np.inf, -np.inf] * (size % 3))
+        np.testing.assert_array_equal(mean_ranks(values), rankdata(values))
 
 
 def test_srcc_leaves_rows_without_a_number_out_and_counts_the_rest() -> None:
