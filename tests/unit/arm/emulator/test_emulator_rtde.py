@@ -172,11 +172,12 @@ def test_invalid_data_end_that_connection_only() -> None:
 def test_client_that_does_not_read_does_not_fill_the_memory() -> None:
     async def work(emulator: Emulator) -> None:
         client = await Client.connect(emulator)
-        await client.ask("O", struct.pack(">d", 500.0) + b"actual_q,target_q,actual_TCP_pose,target_qd")
+        wide = ",".join(["actual_q,target_q,actual_TCP_pose,target_qd"] * 40)
+        await client.ask("O", struct.pack(">d", 500.0) + wide.encode())
         await client.ask("S")
         (peer,) = emulator._hub._clients
         for _ in range(3):
-            for _ in range(10_000):
+            for _ in range(1_000):
                 emulator._hub.publish(0)
             await asyncio.sleep(0)
         assert peer.transport.get_write_buffer_size() < 2_000_000
