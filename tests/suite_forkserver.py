@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import multiprocessing
 import sys
 from collections.abc import Iterator
@@ -12,16 +13,25 @@ import pytest
 
 _LIBRARIES = ("mujoco", "onnxruntime", "pandas", "pyarrow.parquet", "scipy.optimize", "torch")
 """What modules of the package import when they are used."""
+_LATER = ("onnxruntime", "scipy.signal", "torch._dynamo", "torchvision")
+"""What a test that trains or exports a network imports besides, in nearly two seconds."""
 _LEFT_OUT = ("embodied_iqa.live", "embodied_iqa.cli")
 """Wings that no job belongs to: they import rclpy, or parse words."""
 
 
 def start() -> None:
-    """Start the server, which imports the package's modules that tests have imported."""
+    """Start the server, which imports the package's modules that tests have imported.
+
+    Where tests import torch, this process imports what goes with it, for the workers that it forks.
+    """
     names = [name for name in sys.modules if name.startswith("embodied_iqa")]
     ours = [name for name in names if not name.startswith(_LEFT_OUT)]
-    multiprocessing.get_context("forkserver").set_forkserver_preload([*ours, *_LIBRARIES])
+    trains = "torch" in sys.modules
+    modules = [*ours, *_LIBRARIES, *(_LATER if trains else ())]
+    multiprocessing.get_context("forkserver").set_forkserver_preload(modules)
     forkserver.ensure_running()
+    for name in _LATER if trains else ():
+        importlib.import_module(name)
 
 
 def share() -> None:
