@@ -17,6 +17,7 @@ import pytest
 from embodied_iqa.base.errors import InputError
 from embodied_iqa.base.files import sha256_of
 from embodied_iqa.cli.main import main
+from embodied_iqa.cli.output import program
 from embodied_iqa.imaging.images.codecs import write_image
 from embodied_iqa.quality.metrics.catalogue import metric_by_name
 from embodied_iqa.quality.metrics.training.recipes import recipe_by_name
@@ -31,6 +32,7 @@ RUN_TINY = """
 import sys
 import torch
 from embodied_iqa.cli.main import main
+from embodied_iqa.cli.output import program
 from embodied_iqa.suites.miqa import training_rows
 from tiny_miqa import tiny
 torch.set_num_threads(1)
@@ -84,8 +86,9 @@ def test_training_ends_with_a_card_a_test_and_a_metric(
     shown = capsys.readouterr()
     assert f"metric: trained:{out}" in shown.out
     assert "2 held-out references: SRCC" in shown.out
-    (line,) = [line for line in shown.err.splitlines() if line.startswith("next: embodied-iqa ")]
-    following = shlex.split(line.removeprefix("next: embodied-iqa "))
+    begin = f"next: {program()} "  # not embodied-iqa where python -m pytest finds no such program
+    (line,) = [line for line in shown.err.splitlines() if line.startswith(begin)]
+    following = shlex.split(line.removeprefix(begin))
     assert following[:3] == ["evaluate", "miqa", str(out)]
     assert main([*following, "--metrics", "", "--draws", "5", "--out", str(tmp_path / "evaluation")]) == 0
 
