@@ -5,6 +5,7 @@ By hand: Playwright, with its process of Node.js, takes a third more processor t
 
 from __future__ import annotations
 
+import atexit
 import itertools
 import json
 import os
@@ -31,32 +32,80 @@ def executable() -> str | None:
     return shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
-class Browser:
-    """One open page.
+class _Chromium:
+    """The process, with its pipes; its start takes a second of processor time, so that it is shared."""
 
-    Args:
-        write_fd: Where Chromium reads commands.
-        read_fd: Where it writes replies and events.
-    """
-
-    def __init__(self, write_fd: int, read_fd: int) -> None:
-        self._write_fd, self._read_fd = write_fd, read_fd
-        self._numbers = itertools.count(1)
+    def __init__(self, profile: Path) -> None:
+        path = executable()
+        assert path is not None
+        commands_in, self._commands = os.pipe()
+        self._replies, replies_out = os.pipe()
+        # Chromium reads file descriptor 3 and writes 4; a shell puts ours there
+        shell = f'exec "$0" "$@" 3<&{commands_in} 4>&{replies_out}'
+        self._process = subprocess.Popen(
+            ["bash", "-c", shell, path, *FLAGS, f"--user-data-dir={profile}"],
+            pass_fds=(commands_in, replies_out),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        os.close(commands_in)
+        os.close(replies_out)
         self._buffer = b""
+        self.numbers = itertools.count(1)
+
+    def write(self, message: dict[str, Any]) -> None:
+        """Send a command."""
+        os.write(self._commands, json.dumps(message).encode() + b"\0")
+
+    def next(self) -> dict[str, Any]:
+        """Return the next reply or event."""
+        deadline = time.monotonic() + DEADLINE_S
+        while b"\0" not in self._buffer:
+            ready, _, _ = select([self._replies], [], [], max(0.0, deadline - time.monotonic()))
+            data = os.read(self._replies, 1 << 20) if ready else b""
+            assert data, "Chromium went away or is silent"
+            self._buffer += data
+        message, _, self._buffer = self._buffer.partition(b"\0")
+        return dict(json.loads(message))
+
+    def end(self) -> None:
+        """Close the pipes and wait until the process is gone."""
+        os.close(self._commands)
+        os.close(self._replies)
+        try:
+            self._process.wait(10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+class Browser:
+    """One open page, whose cookies and cache no other one sees."""
+
+    def __init__(self, process: _Chromium) -> None:
+        self._process = process
         self._session = ""
         self.events: list[dict[str, Any]] = []
-        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        self._context = self.call("Target.createBrowserContext")["browserContextId"]
+        page = {"url": "about:blank", "browserContextId": self._context}
+        target = self.call("Target.createTarget", **page)["targetId"]
         self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
 
+    def close(self) -> None:
+        """Close the page and forget what it kept."""
+        self._session = ""
+        self.call("Target.disposeBrowserContext", browserContextId=self._context)
+
     def call(self, method: str, **parameters: Any) -> dict[str, Any]:
         """Give a command and return its result."""
-        number = next(self._numbers)
+        number = next(self._process.numbers)
         message = {"id": number, "method": method, "params": parameters}
         if self._session:
             message["sessionId"] = self._session
-        os.write(self._write_fd, json.dumps(message).encode() + b"\0")
+        self._process.write(message)
         while True:
             reply = self._next()
             if reply.get("id") == number:
@@ -102,41 +151,32 @@ class Browser:
             self.events.append(self._next())
 
     def _next(self) -> dict[str, Any]:
-        deadline = time.monotonic() + DEADLINE_S
-        while b"\0" not in self._buffer:
-            ready, _, _ = select([self._read_fd], [], [], max(0.0, deadline - time.monotonic()))
-            data = os.read(self._read_fd, 1 << 20) if ready else b""
-            assert data, "Chromium went away or is silent"
-            self._buffer += data
-        message, _, self._buffer = self._buffer.partition(b"\0")
-        return dict(json.loads(message))
+        """Return the next reply, or event of this page."""
+        while True:
+            message = self._process.next()
+            if "id" in message or message.get("sessionId") == self._session:
+                return message
+
+
+_running: list[_Chromium] = []
+"""The process, once a test of this one has needed it."""
 
 
 @contextmanager
 def chromium(profile: Path) -> Iterator[Browser]:
-    """Start Chromium with an empty profile; it is gone at the end."""
-    path = executable()
-    assert path is not None
-    commands_in, commands_out = os.pipe()
-    replies_in, replies_out = os.pipe()
-    # Chromium reads file descriptor 3 and writes 4; a shell puts ours there
-    shell = f'exec "$0" "$@" 3<&{commands_in} 4>&{replies_out}'
-    process = subprocess.Popen(
-        ["bash", "-c", shell, path, *FLAGS, f"--user-data-dir={profile}"],
-        pass_fds=(commands_in, replies_out),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    os.close(commands_in)
-    os.close(replies_out)
+    """Open a page in Chromium, started with an empty profile where none runs; the page is gone at the end."""
+    if not _running:
+        _running.append(_Chromium(profile))
+        atexit.register(_end)
     try:
-        yield Browser(commands_out, replies_in)
-    finally:
-        os.close(commands_out)
-        os.close(replies_in)
-        try:
-            process.wait(10)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        browser = Browser(_running[0])
+        yield browser
+        browser.close()
+    except BaseException:  # the next test gets a new one
+        _end()
+        raise
+
+
+def _end() -> None:
+    while _running:
+        _running.pop().end()
