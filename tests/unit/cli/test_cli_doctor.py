@@ -226,9 +226,14 @@ def test_rendering_through_a_window_fails_clearly(monkeypatch: pytest.MonkeyPatc
     assert "MUJOCO_GL=no-such-back-end" in found.detail
 
 
-def test_this_machine_can_run_the_trial() -> None:
-    wrong = [finding for _, finding in doctor.examine() if finding.stops]
-    assert not wrong
+@pytest.fixture(scope="module")
+def findings() -> list[Finding]:
+    """Of this machine, by every check."""
+    return [finding for _, finding in doctor.examine()]
+
+
+def test_this_machine_can_run_the_trial(findings: list[Finding]) -> None:
+    assert not [finding for finding in findings if finding.stops]
 
 
 @pytest.mark.parametrize(
@@ -268,8 +273,8 @@ def _not_there(name: str) -> str:
     raise metadata.PackageNotFoundError(name)
 
 
-def test_build_of_torch_is_named() -> None:
-    (torch,) = (finding for finding in models() if finding.name == "torch")
+def test_build_of_torch_is_named(findings: list[Finding]) -> None:
+    (torch,) = (finding for finding in findings if finding.name == "torch")
     if torch.status is Status.MISSING:
         pytest.skip("torch is not installed")
     assert re.search(r"(CPU|CUDA \d+\.\d+|ROCm \S+) build, with(out)? triton", torch.detail)

@@ -28,7 +28,9 @@ def plan(gates: str) -> ExperimentPlan:
 
 @pytest.fixture(scope="module")
 def options() -> HeadlessOptions:
-    return HeadlessOptions(resolve((), {"vla_node.subject": POLICY, "gate_node.judge.mode": "off"}))
+    """The stored runs last somewhat longer than they are watched."""
+    short = {"gate_node.judge.mode": "off", "trial_node.run_limit_s": 1.0}
+    return HeadlessOptions(resolve((), {"vla_node.subject": POLICY, **short}))
 
 
 def test_signals_follow_the_schedule_and_belong_to_the_stored_runs(
