@@ -128,7 +128,7 @@ def test_pages_fit_and_can_be_read(browser: Browser, studio: str, width_px: int,
     _sign_in(browser, studio, "cleo", "/db/made/annotate")
     for page in PAGES:
         browser.open(studio + page)
-        assert browser.value("document.documentElement.scrollWidth <= innerWidth"), page
+        assert browser.value("document.documentElement.scrollWidth") <= width_px, page
         out = browser.value(STICKING_OUT.replace("pre, .overlay", "pre, .scroll, .window, .overlay"))
         assert out == [], page
         assert browser.value(CONTRAST) == [], page
