@@ -146,6 +146,7 @@ class Spread:
                 folders._basetemp, folders._given_basetemp = None, folder
                 with self._environment():
                     code = _Forked(session, there).run(group)
+                atexit._run_exitfuncs()
             except BaseException:  # noqa: BLE001 - the process ends here, whatever happened
                 traceback.print_exc()
             finally:
