@@ -148,7 +148,7 @@ def test_a_folder_that_is_no_database_is_refused(
 
 
 def test_a_killed_training_continues_to_the_same_weights(words: list[str], tmp_path: Path) -> None:
-    long = [*words, "--epochs", "5"]
+    long = [*words, "--epochs", "3"]
     whole = [str(tmp_path / "whole") if word == words[4] else word for word in long]
     # the second checkpoint, so that the first has been set aside for it
     variables = fail_point(2, tmp_path / "metric" / "training", tmp_path / "notes")
