@@ -10,9 +10,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import torch
 from safetensors import SafetensorError
-from safetensors.numpy import save_file  # a third of the time of that for torch
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from embodied_iqa.base.errors import InputError, first_line
@@ -62,9 +62,12 @@ class Checkpoint:
         Raises:
             InputError: A file cannot be written, such as on a full disk; the previous checkpoint stays.
         """
-        tensors = {f"weights.{name}": value for name, value in self.network.state_dict().items()}
-        for index, moments in self.optimiser.state_dict()["state"].items():
-            tensors |= {f"moments.{index}.{name}": value for name, value in moments.items()}
+        tensors: dict[str, Tensor] = {
+            f"weights.{name}": value.contiguous().clone() for name, value in self.network.state_dict().items()
+        }
+        for index, state in self.optimiser.state_dict()["state"].items():
+            for name, value in state.items():
+                tensors[f"moments.{index}.{name}"] = torch.as_tensor(value).contiguous().clone()
         partial = self.folder.with_name(f".{self.folder.name}.partial")
         shutil.rmtree(partial, ignore_errors=True)
         numbers = {"recipe": dict(self.recipe), "results": [asdict(result) for result in results]}
@@ -104,15 +107,14 @@ class Checkpoint:
         return results
 
 
-def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
+def write_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
     """Write tensors as a file of safetensors, whole or not at all.
 
     Raises:
         InputError: The file cannot be written; the message names it and the reason.
     """
     try:
-        arrays = {name: value.detach().cpu().contiguous().numpy() for name, value in tensors.items()}
-        write_whole(path, lambda fresh: save_file(arrays, fresh))
+        write_whole(path, lambda fresh: save_file(tensors, fresh))
     except SafetensorError as error:  # its way to report a full disk
         reason = first_line(error).rpartition("I/O error: ")[2]
         raise InputError(f"cannot write {path}: {reason}") from error
