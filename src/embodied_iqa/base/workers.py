@@ -55,6 +55,9 @@ class Workers:
         # Nothing is written: the workers wait for the end of file, when this process closes it or dies.
         watched, self._kept_open = context.Pipe(duplex=False)
         self._pool = ProcessPoolExecutor(count, context, _begin, (watched, dict(os.environ)))
+        # All of them start with the first job. One that started while the pool ends for another one that died
+        # would be waited for and never be told to end.
+        self._pool._safe_to_dynamically_spawn_children = False  # type: ignore[attr-defined]  # noqa: SLF001
 
     def submit(
         self,

@@ -68,6 +68,17 @@ def test_jobs_under_way_are_waited_for(tmp_path: Path, monkeypatch: pytest.Monke
     assert not job.cancelled()
 
 
+def test_all_workers_start_with_the_first_job() -> None:
+    """One that starts while the pool ends, as another worker has died, would never be told to end."""
+    with Workers(3) as pool:
+        assert pool.submit(abs, -3).result() == 3
+        started = set(pool._pool._processes)
+        for number in range(6):
+            assert pool.submit(abs, -number).result() == number
+        assert len(started) == 3
+        assert set(pool._pool._processes) == started
+
+
 def test_each_worker_has_one_thread() -> None:
     with Workers(1) as pool:
         job = pool.submit(subprocess.getoutput, "echo $LP_NUM_THREADS $OPJ_NUM_THREADS")
