@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-STICKING_OUT = """
+_STICKING_OUT = """
 [...document.querySelectorAll('body *')].filter(item => {
   const box = item.getBoundingClientRect();
-  return box.right > innerWidth + 1 && box.width > 0 && !item.closest('pre, .overlay, .definitions')
+  return box.right > WIDTH_PX + 1 && box.width > 0 && !item.closest('MAY_STICK_OUT')
     && getComputedStyle(item).position !== 'absolute';
 }).slice(0, 5).map(item => item.tagName + '.' + item.getAttribute('class'))
 """
@@ -33,3 +33,16 @@ CONTRAST = """
   return [...bad];
 })()
 """
+
+
+def sticking_out(width_px: int, *others: str) -> str:
+    """Elements beyond the right edge of a window so wide.
+
+    The page does not know its window's width: `innerWidth` grows with a page that is too wide for a phone.
+
+    Args:
+        width_px: Of the window.
+        others: Selectors of elements that may stick out, as they scroll by themselves.
+    """
+    may = ", ".join(["pre", ".overlay", ".definitions", *others])
+    return _STICKING_OUT.replace("WIDTH_PX", str(width_px)).replace("MAY_STICK_OUT", may)

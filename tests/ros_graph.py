@@ -236,6 +236,7 @@ class RosGraph:
             while not (found := answer()):
                 if not self._mortal:
                     self.processes.check()
+                self._spin.check()
                 assert time.monotonic() < until, f"not within {deadline_s} s: {what}"
                 self._news.wait(_POLL_S)
         return found

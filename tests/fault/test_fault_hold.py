@@ -110,7 +110,7 @@ def test_messages_that_make_no_sense_move_nothing_and_end_nothing(cell: Cell) ->
     cell.actions.publish(chunk)
     cell.graph.wait(lambda: cell.status.last.refused > refused, "a refusal")
     assert cell.status.last.goal_sequence != cell.sequence
-    cell.graph.node.destroy_publisher(publisher)  # no arm is armed while a second gate grants leases
+    cell.graph.close_publisher(publisher)  # no arm is armed while a second gate grants leases
 
 
 def test_without_verdicts_the_arm_holds_for_good(cell: Cell) -> None:

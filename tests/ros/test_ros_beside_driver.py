@@ -269,7 +269,7 @@ def test_a_second_gate_stops_the_arm_and_keeps_it_from_being_armed(ros_domain: i
         assert cell.statuses.last is not None
         assert cell.statuses.last.reason.startswith("2 publishers of /gate/lease: expected one gate")
         assert cell.rearm_refusal().startswith("2 publishers of /gate/lease: expected one gate")
-        graph.node.destroy_publisher(second)
+        graph.close_publisher(second)
         cell.arm()
 
 

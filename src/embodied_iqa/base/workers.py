@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from multiprocessing.connection import Connection
 from multiprocessing.util import Finalize
-from typing import Final, ParamSpec, Self, TypeVar
+from typing import Any, Final, ParamSpec, Self, TypeVar
 
 _ONE_THREAD: Final = (
     "OMP_NUM_THREADS",
@@ -57,7 +57,8 @@ class Workers:
         self._pool = ProcessPoolExecutor(count, context, _begin, (watched, dict(os.environ)))
         # All of them start with the first job. One that started while the pool ends for another one that died
         # would be waited for and never be told to end.
-        self._pool._safe_to_dynamically_spawn_children = False  # type: ignore[attr-defined]  # noqa: SLF001
+        pool: Any = self._pool
+        pool._safe_to_dynamically_spawn_children = False  # noqa: SLF001 - has no public name
 
     def submit(
         self,

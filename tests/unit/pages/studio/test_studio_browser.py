@@ -8,7 +8,7 @@ import pytest
 
 from chromium_pipe import Browser, chromium, executable
 from database_folders import add_cameras, write_database
-from page_checks import CONTRAST, STICKING_OUT
+from page_checks import CONTRAST, sticking_out
 from studio_process import running_studio
 from trial_recording import NOISE, write_trial
 
@@ -50,7 +50,7 @@ def test_pages_fit_and_can_be_read(browser: Browser, studio: str, width_px: int)
         browser.size(width_px, "light", reduced_motion=True)
         browser.open(studio + page)
         assert browser.value("document.documentElement.scrollWidth") <= width_px, page
-        out = browser.value(STICKING_OUT.replace("pre, .overlay", "pre, .scroll, .window, .overlay"))
+        out = browser.value(sticking_out(width_px, ".scroll", ".window"))
         assert out == [], page
         for scheme in ("light", "dark"):
             browser.size(width_px, scheme, reduced_motion=True)

@@ -20,7 +20,7 @@ from embodied_iqa.quality.gate.proxy.gated_policy import Answered, Judged
 from embodied_iqa.quality.gate.proxy.live_view import GateLive
 from gated_policies import covered, proxying, scene_image, setting
 from manual_clock import PATIENCE_S, ManualClock
-from page_checks import CONTRAST, STICKING_OUT
+from page_checks import CONTRAST, sticking_out
 from studio_client import client_of
 from studio_process import threaded_studio
 from wire_servers import closed_port
@@ -155,7 +155,7 @@ def test_the_page_follows_the_gate_in_a_browser(tmp_path: Path) -> None:
         )
         label = browser.value("document.querySelector('[data-plot]').getAttribute('aria-label')")
         assert label == "top: 3 images in the last minute, 1 did not pass"
-        assert browser.value(STICKING_OUT) == []
+        assert browser.value(sticking_out(420)) == []
         assert browser.value(CONTRAST) == []
         metric = {"verdict": "PASS", "reason": "", "value": 27.5, "threshold": 30.0}
         report = {"verdict": "PASS", "reason": "", "mode": "on", "expected_loss": None}

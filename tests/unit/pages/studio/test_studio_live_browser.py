@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from chromium_pipe import DEADLINE_S, Browser, chromium, executable
-from page_checks import CONTRAST, STICKING_OUT
+from page_checks import CONTRAST, sticking_out
 from recorder_process import recorder_process
 from studio_process import running_studio
 
@@ -48,7 +48,7 @@ def test_a_recording_is_followed_to_its_end(tmp_path: Path) -> None:
         browser.open(f"{studio}/run/run/0/0")
         _until(browser, SHOWN.format(19))
         assert browser.value(BADGE) == "recording, 1 s so far"
-        out = browser.value(STICKING_OUT.replace("pre, .overlay", "pre, .scroll, .window, .overlay"))
+        out = browser.value(sticking_out(420, ".scroll", ".window"))
         assert out == []
         assert browser.value(CONTRAST) == []
         recorder.frames(0, range(20, 40))

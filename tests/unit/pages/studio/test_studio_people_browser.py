@@ -11,7 +11,7 @@ from chromium_pipe import Browser, chromium, executable
 from database_folders import write_database
 from embodied_iqa.data.journal.changes import Verify, WriteTasks
 from embodied_iqa.data.journal.journal import Journal
-from page_checks import CONTRAST, STICKING_OUT
+from page_checks import CONTRAST, sticking_out
 from studio_process import running_studio
 
 pytestmark = pytest.mark.skipif(
@@ -129,7 +129,7 @@ def test_pages_fit_and_can_be_read(browser: Browser, studio: str, width_px: int,
     for page in PAGES:
         browser.open(studio + page)
         assert browser.value("document.documentElement.scrollWidth") <= width_px, page
-        out = browser.value(STICKING_OUT.replace("pre, .overlay", "pre, .scroll, .window, .overlay"))
+        out = browser.value(sticking_out(width_px, ".scroll", ".window"))
         assert out == [], page
         assert browser.value(CONTRAST) == [], page
         names = "[...document.querySelectorAll('a, button, select, input:not([type=hidden])')]"
