@@ -26,11 +26,11 @@ def start() -> None:
     """
     names = [name for name in sys.modules if name.startswith("embodied_iqa")]
     ours = [name for name in names if not name.startswith(_LEFT_OUT)]
-    trains = "torch" in sys.modules
-    modules = [*ours, *_LIBRARIES, *(_LATER if trains else ())]
+    later = _LATER if "torch" in sys.modules else ()
+    modules = [*ours, *_LIBRARIES, *later]
     multiprocessing.get_context("forkserver").set_forkserver_preload(modules)
     forkserver.ensure_running()
-    for name in _LATER if trains else ():
+    for name in later:
         importlib.import_module(name)
 
 

@@ -55,8 +55,8 @@ class Workers:
         # Nothing is written: the workers wait for the end of file, when this process closes it or dies.
         watched, self._kept_open = context.Pipe(duplex=False)
         self._pool = ProcessPoolExecutor(count, context, _begin, (watched, dict(os.environ)))
-        # All of them start with the first job. One that started while the pool ends for another one that died
-        # would be waited for and never be told to end.
+        # All workers start with the first job: nobody ends one that starts while the pool shuts down after
+        # another one died, and the pool waits for it forever.
         pool: Any = self._pool
         pool._safe_to_dynamically_spawn_children = False  # noqa: SLF001 - has no public name
 
